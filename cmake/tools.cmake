@@ -1,0 +1,11 @@
+include(GNUInstallDirs)
+function(quern_tool name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARGN} CLI11::CLI11 quern_warnings)
+  target_compile_definitions(${name} PRIVATE QUERN_VERSION="${PROJECT_VERSION}"
+    QUERN_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+quern_tool(quern quern_engine quern_convert)
+quern_tool(quern-convert quern_engine quern_convert)

@@ -1,0 +1,5 @@
+# Warnings of every target of ours; errors with -DQUERN_WERROR=ON (CI).
+add_library(quern_warnings INTERFACE)
+target_compile_options(quern_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+  $<$<BOOL:${QUERN_WERROR}>:-Werror>)

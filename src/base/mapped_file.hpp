@@ -1,0 +1,43 @@
+// A file mapped read-only, and the single regular-file opener every reader goes through.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "base/bytes.hpp"
+
+namespace quern::base {
+
+// Opens a regular file (O_NONBLOCK + fstat, so a FIFO or device never hangs; errors name the path) and
+// maps it whole. An empty file maps to an empty span. Where mmap is refused the file is read instead.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  explicit MappedFile(const std::filesystem::path& path);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  Bytes bytes() const { return {data_, size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+  // madvise over a part; a hint, errors are ignored.
+  enum class Advice { sequential, random, will_need, dont_need, huge_pages };
+  void advise(Advice advice, std::size_t offset, std::size_t length) const;
+
+ private:
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  bool heap_ = false;  // read into memory instead of mapped
+};
+
+// Installs the SIGBUS handler: a fault inside a MappedFile prints one line "model file changed while in
+// use" and exits with code 4; any other fault keeps its default action. Call once in main().
+void install_mapping_fault_handler();
+
+// Whole small file (JSON, text) as a string; an input error above `limit_bytes`.
+std::string read_text_file(const std::filesystem::path& path, std::size_t limit_bytes);
+
+}  // namespace quern::base

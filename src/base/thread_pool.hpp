@@ -1,0 +1,51 @@
+// Persistent worker threads and parallel loops over numbered items.
+// Results never depend on the number of threads: an item's work depends on its number alone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace quern::base {
+
+// A non-owning reference to a callable void(std::size_t begin, std::size_t end, std::size_t thread).
+class RangeFunction {
+ public:
+  template <class F>
+  RangeFunction(F& function)  // NOLINT: implicit by design, the callable outlives the call
+      : object_(&function), call_([](void* object, std::size_t begin, std::size_t end,
+                                     std::size_t thread) {
+          (*static_cast<F*>(object))(begin, end, thread);
+        }) {}
+  void operator()(std::size_t begin, std::size_t end, std::size_t thread) const {
+    call_(object_, begin, end, thread);
+  }
+
+ private:
+  void* object_;
+  void (*call_)(void*, std::size_t, std::size_t, std::size_t);
+};
+
+class ThreadPool {
+ public:
+  // n_threads >= 1 including the caller. Error(environment) when a thread cannot be started.
+  explicit ThreadPool(std::size_t n_threads);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
+
+  std::size_t n_threads() const;
+
+  // Calls function over disjoint ranges that cover [0, n_items), each of at most `grain` items (>= 1):
+  // a static first chunk per thread, then dynamic ones. Returns when all are done (one barrier).
+  // No allocation. The callable must not throw. `thread` is in [0, n_threads).
+  void parallel_for(std::size_t n_items, std::size_t grain, RangeFunction function);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Threads to use by default: physical cores that the affinity mask and the cgroup CPU quota allow.
+std::size_t default_thread_count();
+
+}  // namespace quern::base

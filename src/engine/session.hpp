@@ -1,0 +1,61 @@
+// One conversation with a model: prefill of what is new, then decode token by token.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.hpp"
+#include "engine/sampler.hpp"
+#include "model/forward.hpp"
+
+namespace quern::engine {
+
+struct SessionOptions {
+  model::CacheOptions cache;
+  std::size_t prefill_chunk = 512;   // -ub
+  std::size_t total_length = 0;      // declared length of the request (0: the context)
+};
+
+enum class FinishReason { stop, length, interrupted };
+
+struct PhaseTimes {                  // seconds and counts of one generate()
+  double prefill_seconds = 0, decode_seconds = 0, sampling_seconds = 0;
+  std::size_t prefill_tokens = 0, decode_tokens = 0;
+  std::vector<double> token_seconds; // per decoded token
+};
+
+struct GenerateOptions {
+  std::size_t max_new_tokens = 0;
+  std::vector<std::int32_t> stop_ids;
+  bool ignore_eos = false;
+};
+
+class Session {
+ public:
+  Session(const model::Model& model, base::ThreadPool& pool, const SessionOptions& options);
+  ~Session();
+
+  // Input error "prompt has N tokens, context is M" before any work. Keeps the longest common prefix of the
+  // cache with `ids`, prefills the rest, and samples until a stop id, the limit, or on_token returns false.
+  // on_token gets each new id (stop ids not included).
+  FinishReason generate(std::span<const std::int32_t> ids, Sampler& sampler, const GenerateOptions& options,
+                        const std::function<bool(std::int32_t)>& on_token);
+
+  // Teacher forcing: logits of every position through on_logits(position, logits [vocab_size]).
+  void evaluate(std::span<const std::int32_t> ids,
+                const std::function<void(std::size_t, const float*)>& on_logits);
+
+  const std::vector<std::int32_t>& tokens() const;   // held by the cache
+  const PhaseTimes& times() const;                   // of the last generate()
+  model::KvCache& cache();
+  model::Runner& runner();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace quern::engine

@@ -1,0 +1,92 @@
+// The table of compute kernels: one per instruction set, chosen once at start (select.hpp), passed down.
+// Kernels know no threads and no models: they work on a range of panels, tokens or heads that the caller
+// gives, write nothing else, never allocate, throw or lock.
+//
+// Every kernel is written once over P::V16, sixteen float lanes on every ISA (primitives/), with one order
+// of operations, so all ISAs give the same bits for the same input (tests/kernels holds them to it).
+// Shapes are row-major, [rows, columns]; strides are in elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/attention_types.hpp"
+#include "quant/format.hpp"
+
+namespace quern::kernels {
+
+// Activations quantized to int8 for an integer weight format: symmetric, one f32 scale per group of
+// `group` columns (quant::FormatTraits::activation_group), codes round-to-nearest-even in [-127, 127].
+struct QuantizedRows {
+  std::int8_t* codes;      // [tokens, codes_stride], columns beyond the matrix are zero
+  float* scales;           // [tokens, groups_stride]
+  std::int32_t* sums;      // [tokens, groups_stride]: sum of the codes of the group
+  std::size_t codes_stride;   // multiple of 64
+  std::size_t groups_stride;
+};
+
+// out[t, r] = sum over k of w[r, k] * x[t, k] for the rows of panels [first_panel, end_panel) and tokens
+// [0, n_tokens). Writes whole panels: out has at least quant::padded_rows(rows) columns.
+struct MatmulArgs {
+  const std::byte* weights;   // the tensor's first panel
+  std::size_t panel_bytes;
+  std::size_t columns;        // of the matrix
+  std::size_t first_panel, end_panel;
+  std::size_t n_tokens;
+  const float* x;             // [tokens, x_stride]: float formats only
+  std::size_t x_stride;
+  QuantizedRows q;            // integer formats only
+  float* out;                 // [tokens, out_stride]
+  std::size_t out_stride;
+  std::byte* scratch;         // matmul_scratch_bytes() of this thread, 64-byte aligned
+};
+using MatmulFn = void (*)(const MatmulArgs&);
+
+// Quantizes x [n_tokens, columns] into q, `group` columns a scale. Tokens [0, n_tokens).
+using QuantizeFn = void (*)(const float* x, std::size_t x_stride, std::size_t n_tokens,
+                            std::size_t columns, std::size_t group, const QuantizedRows& q);
+
+enum class NormOp { rms_norm, layer_norm };
+struct NormArgs {
+  NormOp op;
+  std::size_t n;              // width d
+  float eps;
+  const float* weight;        // [n] with weight_offset already added, or nullptr
+  const float* bias;          // [n] or nullptr
+  bool accumulate_f64;
+};
+
+enum class ActivationOp { relu, silu, gelu_erf, gelu_tanh, gelu_quick };
+
+inline constexpr std::size_t kMaxFormats = 16;
+
+struct Kernels {
+  const char* name;                        // "avx512vnni"
+  const char* description;
+  MatmulFn matmul[kMaxFormats];            // by quant::format_index()
+  std::size_t (*matmul_scratch_bytes)(std::size_t columns);
+  QuantizeFn quantize;
+
+  // y[n] = norm(x[n]); y may be x.
+  void (*norm)(const NormArgs& args, const float* x, float* y);
+  // Rotates x[0, 2 * half) in place by angle i: cosine[i], sine[i], i < half. `pairs`: (2i, 2i+1), else
+  // (i, i + half).
+  void (*rope)(float* x, const float* cosine, const float* sine, std::size_t half, bool pairs);
+  void (*activate)(ActivationOp op, float* x, std::size_t n);                       // x = act(x)
+  void (*activate_gated)(ActivationOp op, const float* gate, float* up, std::size_t n);  // up *= act(gate)
+  void (*scale)(float* x, float factor, std::size_t n);                             // x *= factor
+  void (*add)(float* x, const float* y, std::size_t n);                             // x += y
+  void (*scaled_add)(float* x, float x_scale, const float* y, float y_scale, std::size_t n);
+  void (*softcap)(float* x, float cap, std::size_t n);                              // cap * tanh(x / cap)
+
+  // Cache: writes one token's k [d_k] and v [d_v] of one KV head into slot [0, kBlockTokens) of its block.
+  void (*store_kv)(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
+                   std::size_t slot);
+  // One tile of kTileTokens keys for the queries of one KV head: running state <- merge(state, tile).
+  void (*attend)(const AttendArgs& args);
+  // output[i] = o / sum of each query's finished state.
+  void (*finish_attention)(const AttendState& state, std::size_t n_queries, std::size_t d_v, float* output,
+                           std::size_t output_stride, const float* sink_logits);
+};
+
+}  // namespace quern::kernels

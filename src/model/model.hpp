@@ -1,0 +1,107 @@
+// A model bound to its weight file and kernels: every string of the contract is resolved here, once.
+// Immutable after load and shared by sessions through const&. Reading order: this, forward.cpp, block.cpp,
+// attention.cpp, linear.cpp.
+// Not here: JSON, architecture names, generation.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "contract/contract.hpp"
+#include "kernels/kernels.hpp"
+#include "weights/reader.hpp"
+
+namespace quern::model {
+
+// A bound matrix [out, in] and its optional bias [out].
+struct Linear {
+  const weights::TensorView* weight = nullptr;
+  const float* bias = nullptr;
+  kernels::MatmulFn matmul = nullptr;
+  std::size_t out = 0, in = 0, panel_bytes = 0, n_panels = 0;
+};
+
+struct Norm {
+  kernels::NormArgs args;              // weight (offset added) and bias bound
+  std::vector<float> weight;           // owns weight + weight_offset where the offset is not zero
+};
+
+struct Attention {
+  const contract::Attention* spec = nullptr;
+  Linear q, k, v, o;
+  std::optional<Norm> q_norm, k_norm;
+  const float* sink_logits = nullptr;  // [n_heads]
+  std::optional<std::size_t> rope;     // index in Model::ropes
+  std::size_t cache_layer = 0;         // index of its layer in the KV cache (kv_from resolved)
+  bool owns_cache = true;
+};
+
+struct Ffn {
+  const contract::Ffn* spec = nullptr;
+  Linear gate, up, down;               // gate unused unless gated
+  kernels::ActivationOp activation;
+};
+
+struct Branch {
+  contract::OpKind kind;
+  std::optional<Attention> attention;
+  std::optional<Ffn> ffn;
+  std::optional<Norm> norm_in, norm_out, norm_after;
+  bool shared_norm_in = false;         // parallel block: input is the previous branch's normed input
+  float in_scale = 1, out_scale = 1;
+};
+
+struct Layer {
+  contract::Residual residual;
+  float skip_scale = 1;
+  std::vector<Branch> branches;
+};
+
+struct Embedding {
+  const weights::TensorView* tokens = nullptr;      // [vocab_size, d_embed]
+  const weights::TensorView* positions = nullptr;   // rows_f32 [rows, d_embed]
+  std::size_t position_offset = 0;
+  float scale = 1;
+  std::optional<Norm> norm;
+};
+
+struct Head {
+  Linear logits;
+  float in_scale = 1, logit_scale = 1, softcap = 0;
+};
+
+class Model {
+ public:
+  // Loads OUT/, OUT/model.quern or OUT/model.json. Errors: files missing, damaged, of different models
+  // (hash), tensors missing or surplus, an op this version does not run.
+  static std::unique_ptr<Model> load(const std::filesystem::path& path, const kernels::Kernels& kernels);
+
+  contract::Contract contract;
+  weights::WeightFile weights;
+  const kernels::Kernels* kernels = nullptr;
+
+  Embedding embedding;
+  std::vector<Layer> layers;           // of the decoder
+  std::optional<Norm> final_norm;
+  Head head;
+  std::vector<const contract::Rope*> ropes;
+  // Attention layers in order: what the cache stores for each.
+  struct CacheLayerSpec {
+    std::size_t n_kv_heads, d_k, d_v;
+    std::optional<std::size_t> window;
+    std::size_t sinks;
+  };
+  std::vector<CacheLayerSpec> cache_layers;
+};
+
+// The three spellings of -m: directory, model.quern, model.json.
+struct ModelPaths {
+  std::filesystem::path directory, weights, contract;
+};
+ModelPaths resolve_model_path(const std::filesystem::path& path);
+
+}  // namespace quern::model
