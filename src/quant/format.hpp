@@ -1,17 +1,18 @@
 // How numbers are stored: what every weight format must provide, and the geometry they share.
 //
-// A matrix [rows, columns] is stored as panels of 16 rows (the last one zero-padded); a panel is a row of
-// super-blocks of 16 rows x 256 columns, the last one shorter. A super-block holds its codes, then its
-// scales: each thread reads one sequential stream. Inside, "N16K4": a 64-byte line has 16 rows x 4 columns
-// of 8-bit codes (row r at bytes 4r..4r+3); a 4-bit line has 16 rows x 8 columns, low nibbles k..k+3,
-// high nibbles k+4..k+7. f32 is N16K1, bf16 and f16 are N16K2. `rows_f32` is the exception: plain
-// row-major float tables (norms, biases, position tables).
+// A matrix [rows, columns] is stored as panels of 16 rows (the last one zero-padded); a panel is a
+// row of super-blocks of 16 rows x 256 columns, the last one shorter. A super-block holds its
+// codes, then its scales: each thread reads one sequential stream. Inside, "N16K4": a 64-byte line
+// has 16 rows x 4 columns of 8-bit codes (row r at bytes 4r..4r+3); a 4-bit line has 16 rows x 8
+// columns, low nibbles k..k+3, high nibbles k+4..k+7. f32 is N16K1, bf16 and f16 are N16K2.
+// `rows_f32` is the exception: plain row-major float tables (norms, biases, position tables).
 //
-// Every integer format expands exactly to int8 (value = scale * code, or scale * code + minimum). One order
-// of float sums per format, in every kernel: for each output, groups of `activation_group` columns in
-// ascending order,  y = fma(float(sum of w_code * a_code), d_w * d_a, y), then for formats with a minimum
-// y = fma(float(sum of a_code), m_w * d_a, y). Float formats: within 256 columns a chain of fma in column
-// order starting at zero, super-blocks then added in order.
+// Every integer format expands exactly to int8 (value = scale * code, or scale * code + minimum).
+// One order of float sums per format, in every kernel: for each output, groups of
+// `activation_group` columns in ascending order,  y = fma(float(sum of w_code * a_code), d_w * d_a,
+// y), then for formats with a minimum y = fma(float(sum of a_code), m_w * d_a, y). Float formats:
+// within 256 columns a chain of fma in column order starting at zero, super-blocks then added in
+// order.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,7 @@ enum class FormatId : std::uint32_t {
 inline constexpr std::size_t kPanelRows = 16;
 inline constexpr std::size_t kSuperColumns = 256;
 inline constexpr std::size_t kGroupColumns = 32;
+inline constexpr std::size_t kLineBytes = 64;
 
 struct FormatTraits {
   FormatId id;
@@ -47,27 +49,34 @@ struct FormatTraits {
   bool foreign;                  // a keep format
   // Bytes of a super-block of 16 rows x `columns` (a multiple of column_step, <= 256).
   std::size_t (*super_block_bytes)(std::size_t columns);
-  // values [16, columns] row-major with `stride`, -> one super-block. Never fails: non-finite values were
-  // refused before. importance: per-column weights of the squared error, or nullptr.
-  void (*encode)(const float* values, std::size_t stride, std::size_t columns, const float* importance,
-                 std::byte* super_block);
-  // One super-block -> values [16, columns] row-major with `stride`: the exact real value of each weight
-  // (scale * code rounded once to float).
-  void (*decode)(const std::byte* super_block, std::size_t columns, float* values, std::size_t stride);
+  // values [16, columns] row-major with `stride`, -> one super-block. Never fails: non-finite
+  // values were refused before. importance: per-column weights of the squared error, or nullptr.
+  void (*encode)(const float* values, std::size_t stride, std::size_t columns,
+                 const float* importance, std::byte* super_block);
+  // One super-block -> values [16, columns] row-major with `stride`: the exact real value of each
+  // weight (scale * code rounded once to float).
+  void (*decode)(const std::byte* super_block, std::size_t columns, float* values,
+                 std::size_t stride);
 };
 
 // Geometry of a whole matrix in a format.
-inline std::size_t padded_rows(std::size_t rows) { return (rows + kPanelRows - 1) / kPanelRows * kPanelRows; }
-inline std::size_t n_panels(std::size_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
+inline std::size_t padded_rows(std::size_t rows) {
+  return (rows + kPanelRows - 1) / kPanelRows * kPanelRows;
+}
+inline std::size_t n_panels(std::size_t rows) {
+  return (rows + kPanelRows - 1) / kPanelRows;
+}
 std::size_t padded_columns(const FormatTraits& format, std::size_t columns);
 std::size_t panel_bytes(const FormatTraits& format, std::size_t columns);
-// Whole tensor; rows_f32: rows * columns * 4. Errors on overflow are the caller's (use checked_* first).
+// Whole tensor; rows_f32: rows * columns * 4. Errors on overflow are the caller's (use checked_*
+// first).
 std::uint64_t tensor_bytes(const FormatTraits& format, std::size_t rows, std::size_t columns);
 double bits_per_weight(const FormatTraits& format, std::size_t rows, std::size_t columns);
 
-// Panel [16, columns] row-major float -> panel bytes, and one row of a panel back to floats [columns].
-void encode_panel(const FormatTraits& format, const float* values, std::size_t stride, std::size_t columns,
-                  const float* importance, std::byte* panel);
+// Panel [16, columns] row-major float -> panel bytes, and one row of a panel back to floats
+// [columns].
+void encode_panel(const FormatTraits& format, const float* values, std::size_t stride,
+                  std::size_t columns, const float* importance, std::byte* panel);
 void decode_row(const FormatTraits& format, const std::byte* panel, std::size_t row_in_panel,
                 std::size_t columns, float* values);
 

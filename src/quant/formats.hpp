@@ -1,4 +1,5 @@
-// THE LIST of weight formats. A new format = its own header + its line here (docs/ADDING_A_FORMAT.md).
+// THE LIST of weight formats. A new format = its own header + its line here
+// (docs/ADDING_A_FORMAT.md).
 #pragma once
 
 #include <span>
@@ -25,8 +26,9 @@ using Formats = FormatList<F32, Bf16, F16, Q8, Q4, Q4_0, Q4_1, Q5_0, Q5_1>;
 inline constexpr std::size_t kFormatCount = 9;
 std::size_t format_index(FormatId id);
 
-std::span<const FormatTraits> all_formats();        // without rows_f32, in list order
-const FormatTraits* find_format(FormatId id);       // nullptr when unknown; knows rows_f32
-const FormatTraits* find_format(std::string_view name);  // case-insensitive
+std::span<const FormatTraits> all_formats();   // without rows_f32, in list order
+const FormatTraits* find_format(FormatId id);  // nullptr when unknown; knows rows_f32
+// Types a user can name; case-insensitive; nullptr when unknown (rows_f32 is not a user's choice).
+const FormatTraits* find_format(std::string_view name);
 
 }  // namespace quern::quant

@@ -1,0 +1,44 @@
+// q4_1: the codes, scales and minima of GGUF Q4_1, rearranged; value = d * u + m, f16 d and m per
+// row and 32 columns. 5 bits a weight.
+//
+// Super-block of G = columns / 32 groups: 4G four-bit lines (line l = columns 8l..8l+7: the low
+// nibble of byte 4r+j is row r, column 8l+j, the high nibble column 8l+4+j), then f16 d[G][16],
+// then f16 m[G][16].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "quant/format.hpp"
+
+namespace quern::quant {
+
+struct Q4_1 {
+  static constexpr FormatId kId = FormatId::q4_1;
+  static constexpr std::string_view kName = "q4_1";
+  static constexpr std::size_t kColumnStep = 32;
+  static constexpr std::size_t kActivationGroup = 32;
+  static constexpr bool kInteger = true;
+  static constexpr bool kForeign = true;
+  static constexpr bool kHasMinimum = true;
+
+  static constexpr std::size_t code_lines(std::size_t columns) { return columns / 8; }
+  static constexpr std::size_t scales_offset(std::size_t columns) {
+    return code_lines(columns) * kLineBytes;
+  }
+  static constexpr std::size_t minima_offset(std::size_t columns) {
+    return scales_offset(columns) + columns / kGroupColumns * kPanelRows * 2;
+  }
+  static constexpr std::size_t super_block_bytes(std::size_t columns) {
+    return minima_offset(columns) + columns / kGroupColumns * kPanelRows * 2;
+  }
+
+  // See FormatTraits (format.hpp).
+  static void encode(const float* values, std::size_t stride, std::size_t columns,
+                     const float* importance, std::byte* super_block);
+  static void decode(const std::byte* super_block, std::size_t columns, float* values,
+                     std::size_t stride);
+};
+
+}  // namespace quern::quant
