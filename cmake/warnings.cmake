@@ -2,4 +2,5 @@
 add_library(quern_warnings INTERFACE)
 target_compile_options(quern_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+  -Wno-restrict   # gcc 12 warns about libstdc++'s own std::string (gcc bug 105651)
   $<$<BOOL:${QUERN_WERROR}>:-Werror>)
