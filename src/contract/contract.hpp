@@ -177,6 +177,7 @@ struct TokenizerDescription {
   bool ignore_merges = false;           // a whole pre-token found in the vocabulary is taken as it is
   bool byte_fallback = false;
   bool fuse_unk = false;
+  std::optional<std::int32_t> unk_id;   // stands for a byte or character without a token; null: it is dropped
   std::vector<std::int32_t> prefix_ids, suffix_ids;  // around plain text ($A of the post-processor)
   std::string decoder;                  // "byte_level"
   std::vector<AddedToken> added;
@@ -185,6 +186,7 @@ struct TokenizerDescription {
 struct ChatDescription {
   std::string jinja;                    // the template's source, "" when there is none
   std::string builtin;                  // "chatml" when quern knows the template's plain form, else ""
+  std::string default_system;           // system text the template puts in when the chat has none, else ""
 };
 
 struct Counts {                         // validated against the tensors
