@@ -106,8 +106,9 @@ ThreadPool::ThreadPool(std::size_t n_threads) : state_(std::make_unique<State>()
     state_->stop = true;
     state_->announce();
     for (std::thread& worker : state_->workers) worker.join();
+    const std::size_t failed = state_->workers.size() + 1;
     state_->workers.clear();
-    environment_error("", cat("cannot start thread ", state_->workers.size() + 1, " of ", n_threads));
+    environment_error("--threads", cat("cannot start thread ", failed, " of ", n_threads));
   }
 }
 
