@@ -1,0 +1,14 @@
+# The rules of the repository as tests (CONTRIBUTING.md), and the scripts that drive the programs.
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  foreach(rule layers sizes names)
+    add_test(NAME rule_${rule}
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_${rule}.py ${PROJECT_SOURCE_DIR})
+    set_tests_properties(rule_${rule} PROPERTIES LABELS rules)
+  endforeach()
+  if(NOT QUERN_SANITIZE)
+    add_test(NAME rule_isa_symbols
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_isa_symbols.py ${CMAKE_BINARY_DIR})
+    set_tests_properties(rule_isa_symbols PROPERTIES LABELS rules)
+  endif()
+endif()
