@@ -1,0 +1,173 @@
+// Primitives of the AVX-512 paths (scalar.hpp defines them): sixteen lanes are one register. Written
+// once for both tags, with the tag in every symbol, because the two are compiled with different flags.
+// Avx512 itself: F, BW, DQ, VL without VNNI; byte dot products through pmaddubsw.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <xsimd/xsimd.hpp>
+
+namespace quern::kernels {
+
+template <class Tag>
+struct Avx512Lanes {
+  // ---- float lanes ----
+  using V16 = xsimd::batch<float, xsimd::avx512bw>;
+  [[gnu::always_inline]] static V16 zero() { return V16(0.0f); }
+  [[gnu::always_inline]] static V16 set(float x) { return V16(x); }
+  [[gnu::always_inline]] static V16 load(const float* p) { return V16::load_unaligned(p); }
+  [[gnu::always_inline]] static V16 load_n(const float* p, std::size_t n) {
+    return _mm512_maskz_loadu_ps(lanes_below(n), p);
+  }
+  [[gnu::always_inline]] static void store(float* p, V16 a) { a.store_unaligned(p); }
+  [[gnu::always_inline]] static void store_n(float* p, V16 a, std::size_t n) {
+    _mm512_mask_storeu_ps(p, lanes_below(n), a);
+  }
+  [[gnu::always_inline]] static V16 load_f16(const std::uint16_t* p) { return _mm512_cvtph_ps(load256(p)); }
+  [[gnu::always_inline]] static V16 load_bf16(const std::uint16_t* p) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load256(p)), 16));
+  }
+  [[gnu::always_inline]] static void load_f16_pairs(const std::uint16_t* p, V16& even, V16& odd) {
+    const __m512i x = load512(p);
+    even = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x));
+    odd = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(x, 16)));
+  }
+  [[gnu::always_inline]] static void load_bf16_pairs(const std::uint16_t* p, V16& even, V16& odd) {
+    const __m512i x = load512(p);
+    even = _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
+    odd = _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+  }
+  [[gnu::always_inline]] static void store_f16(std::uint16_t* p, V16 a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+  }
+  [[gnu::always_inline]] static V16 add(V16 a, V16 b) { return a + b; }
+  [[gnu::always_inline]] static V16 sub(V16 a, V16 b) { return a - b; }
+  [[gnu::always_inline]] static V16 mul(V16 a, V16 b) { return a * b; }
+  [[gnu::always_inline]] static V16 div(V16 a, V16 b) { return a / b; }
+  // xsimd 8.1 has no fused form for AVX-512.
+  [[gnu::always_inline]] static V16 fma(V16 a, V16 b, V16 c) { return _mm512_fmadd_ps(a, b, c); }
+  [[gnu::always_inline]] static V16 max(V16 a, V16 b) { return xsimd::max(a, b); }
+  [[gnu::always_inline]] static V16 min(V16 a, V16 b) { return xsimd::min(a, b); }
+  [[gnu::always_inline]] static V16 abs(V16 a) { return _mm512_abs_ps(a); }
+  [[gnu::always_inline]] static V16 select_less(V16 a, V16 b, V16 yes, V16 no) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+  }
+  [[gnu::always_inline]] static float reduce_add(V16 a) {
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 x = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+  }
+  [[gnu::always_inline]] static float reduce_max(V16 a) {
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 x = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    x = _mm_max_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
+  }
+
+  // ---- int32 lanes ----
+  struct I16 { __m512i v; };
+  [[gnu::always_inline]] static I16 izero() { return {_mm512_setzero_si512()}; }
+  [[gnu::always_inline]] static I16 iset(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
+  [[gnu::always_inline]] static I16 iload(const std::int32_t* p) { return {load512(p)}; }
+  [[gnu::always_inline]] static void istore(std::int32_t* p, I16 a) { _mm512_storeu_si512(p, a.v); }
+  [[gnu::always_inline]] static I16 iadd(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
+  [[gnu::always_inline]] static I16 iand(I16 a, I16 b) { return {_mm512_and_si512(a.v, b.v)}; }
+  [[gnu::always_inline]] static I16 ior(I16 a, I16 b) { return {_mm512_or_si512(a.v, b.v)}; }
+  template <int kShift> [[gnu::always_inline]] static I16 shift_left(I16 a) {
+    return {_mm512_slli_epi32(a.v, kShift)};
+  }
+  template <int kShift> [[gnu::always_inline]] static I16 shift_right(I16 a) {
+    return {_mm512_srli_epi32(a.v, kShift)};
+  }
+  [[gnu::always_inline]] static I16 float_bits(V16 a) { return {_mm512_castps_si512(a)}; }
+  [[gnu::always_inline]] static V16 bits_float(I16 a) { return _mm512_castsi512_ps(a.v); }
+  [[gnu::always_inline]] static V16 to_float(I16 a) { return _mm512_cvtepi32_ps(a.v); }
+  [[gnu::always_inline]] static I16 to_int(V16 a) { return {_mm512_cvtps_epi32(a)}; }
+  [[gnu::always_inline]] static V16 exp2i(I16 a) {
+    return bits_float(shift_left<23>(iadd(a, iset(127))));
+  }
+  [[gnu::always_inline]] static std::int32_t ireduce_add(I16 a) { return _mm512_reduce_add_epi32(a.v); }
+  [[gnu::always_inline]] static void store_i8(std::int8_t* p, I16 a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+  }
+  [[gnu::always_inline]] static I16 load_i8(const std::int8_t* p) { return {_mm512_cvtepi8_epi32(load128(p))}; }
+  [[gnu::always_inline]] static I16 load_u8(const std::uint8_t* p) { return {_mm512_cvtepu8_epi32(load128(p))}; }
+
+  // ---- code lines and packed code lines ----
+  struct Line { __m512i v; };
+  [[gnu::always_inline]] static Line load_line(const std::byte* p) { return {load512(p)}; }
+  [[gnu::always_inline]] static void store_line(std::byte* p, Line w) { _mm512_storeu_si512(p, w.v); }
+  [[gnu::always_inline]] static Line low_nibbles(Line w) {
+    return {_mm512_and_si512(w.v, _mm512_set1_epi8(15))};
+  }
+  [[gnu::always_inline]] static Line high_nibbles(Line w) { return low_nibbles({_mm512_srli_epi16(w.v, 4)}); }
+  [[gnu::always_inline]] static Line or_line(Line a, Line b) { return {_mm512_or_si512(a.v, b.v)}; }
+  [[gnu::always_inline]] static Line bit_line(const std::byte* p, std::int8_t value) {
+    std::uint64_t bits;
+    __builtin_memcpy(&bits, p, 8);
+    return {_mm512_maskz_set1_epi8(bits, value)};
+  }
+  [[gnu::always_inline]] static Line row_low_nibbles(const std::byte* p) {
+    return spread_rows(_mm_and_si128(load128(p), _mm_set1_epi8(15)));
+  }
+  [[gnu::always_inline]] static Line row_high_nibbles(const std::byte* p) {
+    return spread_rows(_mm_and_si128(_mm_srli_epi16(load128(p), 4), _mm_set1_epi8(15)));
+  }
+
+  [[gnu::always_inline]] static void prefetch(const std::byte* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+  }
+
+  // ---- of this header and of ISA-specific members of formats ----
+  [[gnu::always_inline]] static __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
+  [[gnu::always_inline]] static __m256i load256(const void* p) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  }
+  [[gnu::always_inline]] static __m128i load128(const void* p) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(p));
+  }
+  [[gnu::always_inline]] static __m512i broadcast4(const std::int8_t* a) {
+    std::int32_t four;
+    __builtin_memcpy(&four, a, 4);
+    return _mm512_set1_epi32(four);
+  }
+
+ private:
+  [[gnu::always_inline]] static __mmask16 lanes_below(std::size_t n) {
+    return static_cast<__mmask16>((1u << n) - 1u);
+  }
+  // Byte r -> bytes 4r..4r+3.
+  [[gnu::always_inline]] static Line spread_rows(__m128i x) {
+    return {_mm512_mullo_epi32(_mm512_cvtepu8_epi32(x), _mm512_set1_epi32(0x01010101))};
+  }
+};
+
+struct Avx512 : Avx512Lanes<Avx512> {
+  static constexpr const char* kName = "avx512";
+  static constexpr const char* kDescription = "AVX-512 F, BW, DQ, VL; byte products through pmaddubsw";
+
+  // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) {
+    const __m512i x = broadcast4(a);
+    const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w.v), _mm512_setzero_si512(), x);
+    return add_pairs(acc, _mm512_maddubs_epi16(_mm512_abs_epi8(w.v), signed_x));
+  }
+  [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, const std::int8_t* a) {
+    return add_pairs(acc, _mm512_maddubs_epi16(w.v, broadcast4(a)));
+  }
+  static constexpr std::int32_t kBias = 0;
+  [[gnu::always_inline]] static Line bias_line(Line w) { return w; }
+  [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, const std::int8_t* a) {
+    return dot4(acc, w, a);
+  }
+
+ private:
+  [[gnu::always_inline]] static I16 add_pairs(I16 acc, __m512i pairs) {
+    return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+  }
+};
+
+}  // namespace quern::kernels

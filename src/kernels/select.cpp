@@ -1,0 +1,128 @@
+#include "kernels/select.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace quern::kernels {
+
+extern const Kernels kernels_scalar;
+#ifdef QUERN_HAVE_avx2
+extern const Kernels kernels_avx2;
+#endif
+#ifdef QUERN_HAVE_avx512
+extern const Kernels kernels_avx512;
+#endif
+#ifdef QUERN_HAVE_avx512vnni
+extern const Kernels kernels_avx512vnni;
+#endif
+
+namespace {
+
+// What the CPU has and the operating system saves (XCR0), as the tables need it.
+struct CpuFeatures {
+  bool avx2 = false;        // AVX2, FMA, F16C; ymm state saved
+  bool avx512 = false;      // F, BW, DQ, VL besides; zmm and mask state saved
+  bool avx512vnni = false;  // VNNI, VBMI, VBMI2 besides
+};
+
+#if defined(__x86_64__)
+constexpr bool has_bit(std::uint32_t word, unsigned bit) { return (word >> bit & 1u) != 0; }
+constexpr bool has_bits(std::uint32_t word, std::uint32_t mask) { return (word & mask) == mask; }
+
+std::uint32_t enabled_state() {  // low half of XCR0
+  std::uint32_t low = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+CpuFeatures detect() {
+  CpuFeatures f;
+  std::uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return f;
+  const std::uint32_t leaf1 = c;
+  constexpr unsigned kFma = 12, kOsxsave = 27, kAvx = 28, kF16c = 29;
+  if (!has_bit(leaf1, kOsxsave) || !has_bit(leaf1, kAvx)) return f;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return f;
+  constexpr std::uint32_t kYmmState = 0x6, kZmmState = 0xe6;
+  constexpr unsigned kAvx2 = 5;
+  constexpr std::uint32_t kAvx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F DQ BW VL, ebx
+  constexpr std::uint32_t kVnni = 1u << 1 | 1u << 6 | 1u << 11;  // VBMI VBMI2 VNNI, ecx
+  const std::uint32_t state = enabled_state();
+  f.avx2 = has_bits(state, kYmmState) && has_bit(b, kAvx2) && has_bit(leaf1, kFma) &&
+           has_bit(leaf1, kF16c);
+  f.avx512 = f.avx2 && has_bits(state, kZmmState) && has_bits(b, kAvx512);
+  f.avx512vnni = f.avx512 && has_bits(c, kVnni);
+  return f;
+}
+#else
+CpuFeatures detect() { return {}; }
+#endif
+
+std::vector<IsaInfo> list_isas() {
+  [[maybe_unused]] const CpuFeatures cpu = detect();
+  std::vector<IsaInfo> isas;
+#ifdef QUERN_HAVE_avx512vnni
+  isas.push_back({"avx512vnni", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2",
+                  cpu.avx512vnni, &kernels_avx512vnni});
+#endif
+#ifdef QUERN_HAVE_avx512
+  isas.push_back({"avx512", "avx512f avx512bw avx512dq avx512vl", cpu.avx512, &kernels_avx512});
+#endif
+#ifdef QUERN_HAVE_avx2
+  isas.push_back({"avx2", "avx2 fma f16c", cpu.avx2, &kernels_avx2});
+#endif
+  isas.push_back({"scalar", "", true, &kernels_scalar});
+  return isas;
+}
+
+std::string available() {
+  std::vector<std::string_view> names;
+  for (const IsaInfo& isa : all_isas())
+    if (isa.supported) names.push_back(isa.name);
+  return base::join(names);
+}
+
+[[noreturn]] void unknown_isa(std::string_view where, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const IsaInfo& isa : all_isas()) names.push_back(isa.name);
+  const std::string near = base::nearest(name, names);
+  base::usage_error(where, base::cat("unknown instruction set (got \"", base::printable(name), "\"",
+                                     near.empty() ? "" : base::cat(", did you mean \"", near, "\"?"),
+                                     ", available here: ", available(), ")"));
+}
+
+}  // namespace
+
+const std::vector<IsaInfo>& all_isas() {
+  static const std::vector<IsaInfo> isas = list_isas();
+  return isas;
+}
+
+const Kernels& select_kernels(std::string_view name) {
+  std::string_view where = "--isa";
+  if (name.empty()) {
+    const char* forced = std::getenv("QUERN_ISA");
+    if (forced != nullptr && *forced != '\0') {
+      name = forced;
+      where = "QUERN_ISA";
+    }
+  }
+  for (const IsaInfo& isa : all_isas()) {
+    if (name.empty() ? !isa.supported : name != isa.name) continue;
+    if (!isa.supported)
+      base::usage_error(where, base::cat("this CPU or operating system lacks what \"", isa.name,
+                                         "\" needs (", isa.requires_features,
+                                         "); available here: ", available()));
+    return *isa.kernels;
+  }
+  unknown_isa(where, name);
+}
+
+}  // namespace quern::kernels
