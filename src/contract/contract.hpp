@@ -169,7 +169,7 @@ struct AddedToken {
 struct TokenizerDescription {
   std::string model;                    // "bpe"; "none" for a checkpoint without a tokenizer
   std::vector<std::string> normalizers; // in order; empty = none
-  // Pre-tokenizer steps in order: a named scanner ("gpt2", "llama3", "qwen2", "digits", ...) or
+  // Pre-tokenizer steps in order: a named scanner (docs/CONTRACT.md lists them) or
   // "regex:PATTERN" (PCRE2).
   std::vector<std::string> pre_tokenizers;
   bool byte_level = false;              // the byte alphabet of GPT-2
