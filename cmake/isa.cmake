@@ -2,14 +2,28 @@
 # Kernel objects are always optimised: at -O0 xsimd's inline helpers become shared weak symbols,
 # and the linker would then keep one copy, of any ISA, for all.
 set(QUERN_ISAS "" CACHE INTERNAL "instruction sets built in")
+
+# An object library of `source` with the flags of instruction set `name`.
+function(quern_isa_object target name source)
+  add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/${source})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} SYSTEM PRIVATE
+    $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${target} PRIVATE QUERN_ISA=${name} QUERN_ISA_${name}=1)
+  # -Wno-*uninitialized: gcc 12 warns of the undefined operands in its own AVX-512 header.
+  target_compile_options(${target} PRIVATE -O3 -fno-exceptions -fno-rtti
+    -fvisibility=hidden -fno-math-errno -fno-trapping-math
+    -Wno-uninitialized -Wno-maybe-uninitialized ${ARGN})
+  target_link_libraries(${target} PRIVATE quern_warnings)
+endfunction()
+
 function(quern_add_isa name)
-  add_library(quern_isa_${name} OBJECT ${PROJECT_SOURCE_DIR}/src/kernels/isa.cpp)
-  target_include_directories(quern_isa_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(quern_isa_${name} PRIVATE QUERN_ISA=${name} QUERN_ISA_${name}=1)
-  target_compile_options(quern_isa_${name} PRIVATE -O3 -fno-exceptions -fno-rtti
-    -fvisibility=hidden -fno-math-errno -fno-trapping-math ${ARGN})
-  target_link_libraries(quern_isa_${name} PRIVATE quern_warnings)
+  quern_isa_object(quern_isa_${name} ${name} src/kernels/isa.cpp ${ARGN})
   set(QUERN_ISAS "${QUERN_ISAS};${name}" CACHE INTERNAL "instruction sets built in")
+  if(QUERN_TESTS)  # every primitive of this ISA, for tests/kernels/primitives_test.cpp
+    quern_isa_object(quern_probe_${name} ${name} tests/kernels/primitives_probe.cpp ${ARGN})
+    target_include_directories(quern_probe_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  endif()
 endfunction()
 
 quern_add_isa(scalar)

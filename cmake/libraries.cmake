@@ -17,8 +17,6 @@ quern_library(kernels quern_base quern_quant)
 foreach(isa ${QUERN_ISAS})
   target_sources(quern_kernels PRIVATE $<TARGET_OBJECTS:quern_isa_${isa}>)
   target_compile_definitions(quern_kernels PRIVATE QUERN_HAVE_${isa}=1)
-  target_include_directories(quern_isa_${isa} SYSTEM PRIVATE
-    $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
 endforeach()
 quern_library(model quern_contract quern_weights quern_kernels)
 quern_library(convert quern_contract quern_weights quern_checkpoint quern_text)

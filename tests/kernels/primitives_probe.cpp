@@ -1,0 +1,115 @@
+#include "kernels/primitives_probe.hpp"
+
+#if defined(QUERN_ISA_avx2)
+#include "kernels/primitives/avx2.hpp"
+#elif defined(QUERN_ISA_avx512)
+#include "kernels/primitives/avx512.hpp"
+#elif defined(QUERN_ISA_avx512vnni)
+#include "kernels/primitives/avx512vnni.hpp"
+#else
+#include "kernels/primitives/scalar.hpp"
+#endif
+
+namespace quern::kernels {
+
+template <class P>
+struct ProbeOps {
+  using V16 = typename P::V16;
+  using I16 = typename P::I16;
+  using Line = typename P::Line;
+
+  static void put(ProbeOutput& out, ProbeRow row, V16 v) {
+    P::store(reinterpret_cast<float*>(out.row[row]), v);
+  }
+  static void put(ProbeOutput& out, ProbeRow row, I16 v) {
+    P::istore(reinterpret_cast<std::int32_t*>(out.row[row]), v);
+  }
+  static void put(ProbeOutput& out, ProbeRow row, Line v) {
+    P::store_line(reinterpret_cast<std::byte*>(out.row[row]), v);
+  }
+
+  static void memory(const ProbeInput& in, ProbeOutput& out) {
+    put(out, kLoadN, P::load_n(in.a, in.n));
+    P::store_n(reinterpret_cast<float*>(out.row[kStoreN]), P::load(in.b), in.n);
+    put(out, kLoadF16, P::load_f16(in.half));
+    put(out, kLoadBf16, P::load_bf16(in.half));
+    V16 even, odd;
+    P::load_f16_pairs(in.half, even, odd);
+    put(out, kF16Even, even);
+    put(out, kF16Odd, odd);
+    P::load_bf16_pairs(in.half, even, odd);
+    put(out, kBf16Even, even);
+    put(out, kBf16Odd, odd);
+    P::store_f16(reinterpret_cast<std::uint16_t*>(out.row[kStoreF16]), P::load(in.a));
+  }
+
+  static void floats(const ProbeInput& in, ProbeOutput& out) {
+    const V16 a = P::load(in.a), b = P::load(in.b), c = P::load(in.c);
+    put(out, kAdd, P::add(a, b));
+    put(out, kSub, P::sub(a, b));
+    put(out, kMul, P::mul(a, b));
+    put(out, kDiv, P::div(a, b));
+    put(out, kFma, P::fma(a, b, c));
+    put(out, kMax, P::max(a, b));
+    put(out, kMin, P::min(a, b));
+    put(out, kAbs, P::abs(a));
+    put(out, kSelectLess, P::select_less(a, b, c, P::set(1.0f)));
+    put(out, kReduceAdd, P::set(P::reduce_add(a)));
+    put(out, kReduceMax, P::set(P::reduce_max(a)));
+    put(out, kFloatBits, P::bits_float(P::float_bits(a)));
+  }
+
+  static void integers(const ProbeInput& in, ProbeOutput& out) {
+    const I16 i = P::iload(in.i), j = P::iload(in.j);
+    put(out, kIntAdd, P::iadd(i, j));
+    put(out, kIntAnd, P::iand(i, j));
+    put(out, kIntOr, P::ior(i, j));
+    put(out, kShiftLeft, P::template shift_left<5>(i));
+    put(out, kShiftRight, P::template shift_right<3>(i));
+    put(out, kToFloat, P::to_float(i));
+    put(out, kIntReduce, P::iset(P::ireduce_add(P::template shift_right<8>(i))));
+    put(out, kToInt, P::to_int(P::min(P::set(1e9f), P::max(P::set(-1e9f), P::load(in.c)))));
+    const I16 bytes = P::load_i8(in.line);
+    put(out, kLoadI8, bytes);
+    put(out, kLoadU8, P::load_u8(reinterpret_cast<const std::uint8_t*>(in.line)));
+    put(out, kExp2i, P::exp2i(P::iadd(P::iand(bytes, P::iset(127)), P::iset(-64))));
+    P::store_i8(reinterpret_cast<std::int8_t*>(out.row[kStoreI8]), bytes);
+  }
+
+  static void lines(const ProbeInput& in, ProbeOutput& out) {
+    const std::byte* bytes = reinterpret_cast<const std::byte*>(in.line);
+    const Line w = P::load_line(bytes);
+    const I16 acc = P::template shift_right<8>(P::iload(in.i));
+    put(out, kDot4, P::dot4(acc, w, in.activation));
+    put(out, kDot4Unsigned, P::dot4_unsigned(acc, P::low_nibbles(w), in.activation));
+    std::int32_t sum = 0;
+    for (int k = 0; k < 4; ++k) sum += in.activation[k];
+    const I16 start = P::iadd(acc, P::iset(-P::kBias * sum));
+    put(out, kDot4Biased, P::dot4_biased(start, P::bias_line(w), in.activation));
+    put(out, kLowNibbles, P::low_nibbles(w));
+    put(out, kHighNibbles, P::high_nibbles(w));
+    put(out, kBitLine, P::bit_line(bytes, 16));
+    put(out, kOrLine, P::or_line(P::low_nibbles(w), P::bit_line(bytes, 16)));
+    put(out, kRowLow, P::row_low_nibbles(bytes));
+    put(out, kRowHigh, P::row_high_nibbles(bytes));
+  }
+
+  static void run(const ProbeInput& in, ProbeOutput& out) {
+    memory(in, out);
+    floats(in, out);
+    integers(in, out);
+    lines(in, out);
+  }
+};
+
+#if defined(QUERN_ISA_avx2)
+const Probe probe_avx2 = {Avx2::kName, ProbeOps<Avx2>::run};
+#elif defined(QUERN_ISA_avx512)
+const Probe probe_avx512 = {Avx512::kName, ProbeOps<Avx512>::run};
+#elif defined(QUERN_ISA_avx512vnni)
+const Probe probe_avx512vnni = {Avx512Vnni::kName, ProbeOps<Avx512Vnni>::run};
+#else
+const Probe probe_scalar = {Scalar::kName, ProbeOps<Scalar>::run};
+#endif
+
+}  // namespace quern::kernels

@@ -1,0 +1,41 @@
+// Runs every primitive of one ISA on given inputs (primitives_probe.cpp, compiled once per ISA), so that
+// a test without ISA flags can compare the results with the scalar ones bit by bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quern::kernels {
+
+struct ProbeInput {
+  float a[16], b[16], c[16];
+  std::int32_t i[16], j[16];
+  std::uint16_t half[32];
+  std::int8_t line[64];       // any codes
+  std::int8_t activation[4];  // in [-127, 127]
+  std::size_t n;              // lanes of load_n and store_n, 1..16
+};
+
+enum ProbeRow : std::size_t {
+  kLoadN, kStoreN, kLoadF16, kLoadBf16, kF16Even, kF16Odd, kBf16Even, kBf16Odd, kStoreF16,
+  kAdd, kSub, kMul, kDiv, kFma, kMax, kMin, kAbs, kSelectLess, kReduceAdd, kReduceMax,
+  kIntAdd, kIntAnd, kIntOr, kShiftLeft, kShiftRight, kFloatBits, kToFloat, kToInt, kExp2i,
+  kIntReduce, kStoreI8, kLoadI8, kLoadU8, kDot4, kDot4Unsigned, kDot4Biased,
+  kLowNibbles, kHighNibbles, kOrLine, kBitLine, kRowLow, kRowHigh, kProbeRows
+};
+
+struct ProbeOutput {
+  unsigned char row[kProbeRows][64];
+};
+
+struct Probe {
+  const char* name;
+  void (*run)(const ProbeInput& in, ProbeOutput& out);
+};
+
+extern const Probe probe_scalar;
+extern const Probe probe_avx2;
+extern const Probe probe_avx512;
+extern const Probe probe_avx512vnni;
+
+}  // namespace quern::kernels
