@@ -1,1 +1,100 @@
-int main() { return 70; }
+// quern: the command table, the one place that catches errors, and --version.
+
+#include <cstdio>
+#include <iostream>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/mapped_file.hpp"
+#include "base/strings.hpp"
+#include "command.hpp"
+#include "signals.hpp"
+#include "version.hpp"
+
+namespace quern::tool {
+namespace {
+
+struct Command {
+  const char* name;
+  CommandFunction run;
+  const char* help;
+};
+
+constexpr Command kCommands[] = {
+    {"run", cmd_run, "answer a prompt, printing tokens as they come and a timing table"},
+    {"inspect", cmd_inspect, "print the model's architecture, equations and parameters as a table"},
+    {"verify", cmd_verify, "check a model: checksums, shapes, causality, kernels, cache, positions"},
+    {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},
+    {"logits", cmd_logits, "write the logits of every position as a NumPy array"},
+    {"tokenize", cmd_tokenize, "text to token ids and back; needs no weights"},
+};
+
+void print_help(std::ostream& out) {
+  out << "quern runs Transformer language models on CPUs.\n\n"
+         "usage: quern COMMAND [options]      quern COMMAND --help\n\ncommands:\n";
+  for (const Command& command : kCommands) {
+    std::string name(command.name);
+    name.resize(11, ' ');
+    out << "  " << name << command.help << "\n";
+  }
+  out << "\nexamples:\n"
+         "  quern-convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2     make a model directory\n"
+         "  quern run -m smollm2 -p \"What is the capital of France?\"  ask it\n"
+         "  quern inspect -m smollm2                                  what is inside\n"
+         "  quern bench -m smollm2 -p 512 -n 128                      how fast it runs here\n"
+         "\nexit codes: 0 done, 1 some items failed, 2 usage, 3 input rejected, 4 environment, 70 internal\n";
+}
+
+int dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    print_help(std::cerr);
+    return static_cast<int>(base::ExitCode::usage);
+  }
+  const std::string& word = arguments.front();
+  if (word == "--help" || word == "-h" || word == "help") {
+    print_help(std::cout);
+    return 0;
+  }
+  if (word == "--version") {
+    print_version(std::cout, "quern");
+    return 0;
+  }
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) {
+    if (word == command.name) return command.run({arguments.begin() + 1, arguments.end()});
+    names.push_back(command.name);
+  }
+  const std::string near = base::nearest(word, names);
+  base::usage_error("", base::cat("unknown command \"", base::printable(word, 60), "\"",
+                                  near.empty() ? "" : base::cat(", did you mean \"", near, "\"?"),
+                                  "; known: ", base::join(names)));
+}
+
+}  // namespace
+}  // namespace quern::tool
+
+int main(int argc, char** argv) {
+  using quern::base::ExitCode;
+  quern::tool::open_standard_streams();
+  quern::base::install_mapping_fault_handler();
+  int code = 0;
+  try {
+    code = quern::tool::dispatch({argv + 1, argv + argc});
+    std::cout.flush();
+    if (!std::cout) throw quern::base::Error(ExitCode::environment, "standard output", "cannot write");
+  } catch (const quern::base::Error& error) {
+    std::fprintf(stderr, "quern: error: %s\n", quern::base::printable(error.what(), 500).c_str());
+    code = static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "quern: error: out of memory\n");
+    code = static_cast<int>(ExitCode::environment);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "quern: internal error: %s\n", quern::base::printable(error.what(), 500).c_str());
+    code = static_cast<int>(ExitCode::internal);
+  }
+  quern::tool::raise_pending_signal();
+  return code;
+}

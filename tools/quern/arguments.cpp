@@ -1,0 +1,55 @@
+#include "arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+
+namespace quern::tool {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases = {{
+    {"-ctk", "--cache-type-k"},
+    {"-ctv", "--cache-type-v"},
+    {"-ub", "--ubatch-size"},
+    {"-sys", "--system-prompt"},
+    {"-no-cnv", "--no-conversation"},
+    {"-cnv", "--conversation"},
+    {"-pg", "--prompt-gen"},
+    {"-tb", "--threads-batch"},
+}};
+
+}  // namespace
+
+std::vector<std::string> expand_aliases(const std::vector<std::string>& arguments) {
+  std::vector<std::string> expanded;
+  for (const std::string& argument : arguments) {
+    const auto found = std::find_if(kAliases.begin(), kAliases.end(),
+                                    [&](const auto& alias) { return alias.first == argument; });
+    expanded.emplace_back(found == kAliases.end() ? std::string_view(argument) : found->second);
+  }
+  return expanded;
+}
+
+bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> reversed = expand_aliases(arguments);
+  std::reverse(reversed.begin(), reversed.end());  // CLI11 takes a vector from the back
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return true;
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    base::usage_error(app.get_name(), base::cat(text, " (", app.get_name(), " --help lists the options)"));
+  }
+  return false;
+}
+
+}  // namespace quern::tool

@@ -1,0 +1,19 @@
+// The commands of `quern`: a table (main.cpp), one file per command.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace quern::tool {
+
+// Arguments after the command's name; returns the exit code. Errors are base::Error.
+using CommandFunction = int (*)(const std::vector<std::string>& arguments);
+
+int cmd_run(const std::vector<std::string>& arguments);
+int cmd_inspect(const std::vector<std::string>& arguments);
+int cmd_logits(const std::vector<std::string>& arguments);
+int cmd_tokenize(const std::vector<std::string>& arguments);
+int cmd_bench(const std::vector<std::string>& arguments);
+int cmd_verify(const std::vector<std::string>& arguments);
+
+}  // namespace quern::tool

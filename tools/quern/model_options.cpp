@@ -1,0 +1,163 @@
+#include "model_options.hpp"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <iostream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/mapped_file.hpp"
+#include "base/strings.hpp"
+#include "kernels/select.hpp"
+
+namespace quern::tool {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using kernels::CacheType;
+
+constexpr std::size_t kMaxThreads = 1024;
+constexpr std::size_t kMaxContext = std::size_t{1} << 26;
+constexpr std::size_t kMaxInputBytes = std::size_t{256} << 20;
+
+constexpr std::array<std::pair<std::string_view, CacheType>, 8> kCacheTypes = {{
+    {"f32", CacheType::f32},
+    {"f16", CacheType::f16},
+    {"bf16", CacheType::bf16},
+    {"int8", CacheType::int8},
+    {"fp8_e4m3", CacheType::fp8_e4m3},
+    {"fp8_e5m2", CacheType::fp8_e5m2},
+    {"q8_0", CacheType::int8},      // what users of llama.cpp type
+    {"fp8", CacheType::fp8_e4m3},
+}};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("-m,--model", options.model, "model directory (or its model.quern or model.json)")
+      ->required()
+      ->type_name("PATH");
+  app.add_option("-t,--threads", options.threads, "threads (default: the physical cores this process may use)")
+      ->check(CLI::Range(std::size_t{1}, kMaxThreads))
+      ->type_name("N");
+  app.add_option("--isa", options.isa, "instruction set (default: the best; quern --version lists them)")
+      ->type_name("NAME");
+  app.add_option("--ubatch-size", options.prefill_chunk, "-ub: prompt tokens computed at once (512)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
+      ->type_name("N");
+  app.add_flag("--deterministic", options.deterministic, "never trade bits for speed");
+}
+
+void add_cache_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("-c,--ctx-size", options.context, "context in tokens (default: the model's)")
+      ->check(CLI::Range(std::size_t{0}, kMaxContext))
+      ->type_name("N");
+  app.add_option("--cache-type-k", options.k_type,
+                 "-ctk: f32 bf16 f16 int8 fp8_e4m3 fp8_e5m2 (int8)")->type_name("TYPE");
+  app.add_option("--cache-type-v", options.v_type, "-ctv: as --cache-type-k (int8)")->type_name("TYPE");
+}
+
+LoadedModel load_model(const ModelOptions& options) {
+  LoadedModel loaded;
+  const Clock::time_point start = Clock::now();
+  const kernels::Kernels& kernels = kernels::select_kernels(options.isa);
+  loaded.model = model::Model::load(options.model, kernels);
+  loaded.pool = std::make_unique<base::ThreadPool>(options.threads == 0 ? base::default_thread_count()
+                                                                        : options.threads);
+  loaded.load_seconds = seconds_since(start);
+  const Clock::time_point tokenizer_start = Clock::now();
+  const contract::TokenizerDescription& description = loaded.model->contract.tokenizer;
+  if (description.model != "none")
+    loaded.tokenizer = std::make_unique<text::Tokenizer>(description, loaded.model->weights.tokenizer_tables(),
+                                                         loaded.model->weights.where());
+  loaded.tokenizer_seconds = seconds_since(tokenizer_start);
+  return loaded;
+}
+
+const text::Tokenizer& need_tokenizer(const LoadedModel& loaded) {
+  if (loaded.tokenizer == nullptr)
+    base::reject(loaded.model->weights.where(),
+                 "the model has no tokenizer: give token ids with --ids-file and --output ids");
+  return *loaded.tokenizer;
+}
+
+CacheType parse_cache_type(const std::string& name, const char* option) {
+  std::vector<std::string_view> known;
+  for (const auto& [word, type] : kCacheTypes) {
+    if (word == name) return type;
+    known.push_back(word);
+  }
+  base::usage_error(option, base::cat("unknown cache type \"", base::printable(name, 40), "\"; known: ",
+                                      base::join(known)));
+}
+
+std::string cache_type_name(CacheType type) {
+  for (const auto& [word, value] : kCacheTypes)
+    if (value == type) return std::string(word);
+  return "?";
+}
+
+std::size_t context_length(const LoadedModel& loaded, const ModelOptions& options) {
+  return options.context != 0 ? options.context : loaded.model->contract.max_positions;
+}
+
+engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOptions& options,
+                                       std::size_t total_length) {
+  engine::SessionOptions session;
+  session.cache.k_type = parse_cache_type(options.k_type, "-ctk");
+  session.cache.v_type = parse_cache_type(options.v_type, "-ctv");
+  session.cache.max_tokens = context_length(loaded, options);
+  session.prefill_chunk = options.prefill_chunk;
+  session.total_length = total_length;
+  return session;
+}
+
+std::string read_input(const std::string& path) {
+  if (path != "-") return base::read_text_file(path, kMaxInputBytes);
+  std::string text;
+  std::array<char, 65536> chunk{};
+  while (std::cin.read(chunk.data(), chunk.size()), std::cin.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(std::cin.gcount()));
+    if (text.size() > kMaxInputBytes)
+      base::reject("standard input", base::cat("more than ", kMaxInputBytes, " bytes"));
+  }
+  return text;
+}
+
+std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size) {
+  const std::string text = read_input(path);
+  const std::string where = base::printable(path);
+  std::vector<std::int32_t> ids;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto is_space = [&](std::size_t i) {
+      return text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r');
+    };
+    if (is_space(at)) {
+      ++at;
+      continue;
+    }
+    std::int64_t id = -1;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
+    const auto next = static_cast<std::size_t>(end - text.data());
+    if (error != std::errc() || (next < text.size() && !is_space(next)))
+      base::reject(base::cat(where, ":", at), "not a token id", base::printable(text.substr(at, 20)),
+                   "decimal numbers separated by white space");
+    if (id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
+      base::reject(base::cat(where, ":", at), "token id out of range", base::cat(id),
+                   base::cat("0 to ", vocab_size - 1));
+    ids.push_back(static_cast<std::int32_t>(id));
+    at = next;
+  }
+  if (ids.empty()) base::reject(where, "no token ids");
+  return ids;
+}
+
+}  // namespace quern::tool
