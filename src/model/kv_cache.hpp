@@ -17,7 +17,7 @@ struct CacheOptions {
   kernels::CacheType k_type = kernels::CacheType::int8;
   kernels::CacheType v_type = kernels::CacheType::int8;
   std::size_t n_sequences = 1;
-  std::size_t max_tokens = 0;   // per sequence; memory is reserved, pages are touched as they fill
+  std::size_t max_tokens = 0;   // per sequence (0: the model's); pages are touched as they fill
 };
 
 struct CacheBytes {             // measured against the formula by `verify`

@@ -1,0 +1,11 @@
+// Feed-forward branch: down(act(gate x) * (up x)), or down(act(up x)).
+#pragma once
+
+#include "model/step.hpp"
+
+namespace quern::model {
+
+// input [tokens, d_model] -> out [tokens, d_model].
+void run_ffn(Step& step, const Ffn& op, const Rows& input, const Rows& out);
+
+}  // namespace quern::model

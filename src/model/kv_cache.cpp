@@ -1,0 +1,214 @@
+#include "model/kv_cache.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+#include "model/lazy_array.hpp"
+
+namespace quern::model {
+
+using kernels::kBlockTokens;
+
+namespace {
+
+constexpr std::uint32_t kNoBlock = UINT32_MAX;
+
+std::size_t blocks_for(std::size_t tokens) { return (tokens + kBlockTokens - 1) / kBlockTokens; }
+
+// Block b of a sequence lies at entry b; entries of blocks given back are kNoBlock.
+struct BlockTable {
+  std::vector<std::uint32_t> blocks;
+  std::size_t n_blocks = 0;     // entries in use
+  std::size_t first_held = 0;   // blocks [n_sink_blocks, first_held) were given back
+};
+
+// Layers that forget the same positions share block tables: one id names a block in each of them.
+struct LayerGroup {
+  std::optional<std::size_t> window;
+  std::size_t sinks = 0;
+  std::vector<BlockTable> tables;         // per sequence
+  std::vector<std::uint32_t> free_blocks; // given back, taken again first
+  std::uint32_t n_taken = 0;              // ids ever taken: the pool's high-water mark
+
+  std::size_t sink_blocks() const { return blocks_for(sinks); }
+};
+
+// The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward stream.
+struct LayerPool {
+  kernels::CacheLayout layout;
+  std::size_t n_kv_heads = 0, group = 0;
+  LazyMemory memory;
+};
+
+}  // namespace
+
+struct KvCache::State {
+  CacheOptions options;
+  std::vector<LayerGroup> groups;
+  std::vector<LayerPool> layers;
+  std::vector<std::size_t> lengths;  // per sequence
+  std::vector<std::byte> zeros;      // stands in for blocks that no query can see
+  std::byte* zero_block = nullptr;
+
+  std::size_t group_of(const Model::CacheLayerSpec& spec);
+  void drop(LayerGroup& group, BlockTable& table, std::size_t from_block);
+  void forget(LayerGroup& group, BlockTable& table, std::size_t length);
+};
+
+std::size_t KvCache::State::group_of(const Model::CacheLayerSpec& spec) {
+  const std::size_t sinks = spec.window ? spec.sinks : 0;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (groups[i].window == spec.window && groups[i].sinks == sinks) return i;
+  LayerGroup group;
+  group.window = spec.window;
+  group.sinks = sinks;
+  group.tables.resize(options.n_sequences);
+  const std::size_t n_blocks = blocks_for(options.max_tokens);
+  for (BlockTable& table : group.tables) table.blocks.assign(n_blocks, kNoBlock);
+  group.free_blocks.reserve(n_blocks * options.n_sequences);
+  groups.push_back(std::move(group));
+  return groups.size() - 1;
+}
+
+// Takes the blocks from `from_block` on out of the table.
+void KvCache::State::drop(LayerGroup& group, BlockTable& table, std::size_t from_block) {
+  while (table.n_blocks > from_block) {
+    std::uint32_t& id = table.blocks[--table.n_blocks];
+    if (id != kNoBlock) group.free_blocks.push_back(id);
+    id = kNoBlock;
+  }
+}
+
+// Gives back the blocks that the query at position `length` and all later ones cannot see.
+void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t length) {
+  if (!group.window || length + 1 <= *group.window) return;
+  const std::size_t end = (length + 1 - *group.window) / kBlockTokens;
+  for (std::size_t b = std::max(table.first_held, group.sink_blocks()); b < end; ++b) {
+    group.free_blocks.push_back(table.blocks[b]);
+    table.blocks[b] = kNoBlock;
+  }
+  table.first_held = std::max(table.first_held, end);
+}
+
+KvCache::KvCache(const Model& model, const CacheOptions& options) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.options = options;
+  if (options.max_tokens == 0) s.options.max_tokens = model.contract.max_positions;
+  QUERN_ASSERT(options.n_sequences > 0 && s.options.max_tokens > 0);
+  s.lengths.assign(options.n_sequences, 0);
+  const std::size_t n_blocks = blocks_for(s.options.max_tokens) * options.n_sequences;
+  std::size_t largest = 0;
+  for (const Model::CacheLayerSpec& spec : model.cache_layers) {
+    LayerPool pool;
+    pool.layout = kernels::make_cache_layout(options.k_type, options.v_type, spec.d_k, spec.d_v);
+    pool.n_kv_heads = spec.n_kv_heads;
+    pool.group = s.group_of(spec);
+    pool.memory = LazyMemory(n_blocks * spec.n_kv_heads * pool.layout.block_bytes);
+    largest = std::max(largest, pool.layout.block_bytes);
+    s.layers.push_back(std::move(pool));
+  }
+  s.zeros.assign(largest + 64, std::byte{0});
+  const auto address = reinterpret_cast<std::uintptr_t>(s.zeros.data());
+  s.zero_block = s.zeros.data() + (64 - address % 64) % 64;
+}
+
+KvCache::~KvCache() = default;
+
+std::size_t KvCache::length(std::size_t sequence) const { return state_->lengths[sequence]; }
+
+void KvCache::reserve(std::size_t sequence, std::size_t n) {
+  State& s = *state_;
+  QUERN_ASSERT(sequence < s.lengths.size());
+  const std::size_t length = s.lengths[sequence];
+  if (n > s.options.max_tokens - length)
+    base::environment_error("KV cache", base::cat("the context is full (", length, " + ", n,
+                                                  " tokens, room for ", s.options.max_tokens, ")"));
+  for (LayerGroup& group : s.groups) {
+    BlockTable& table = group.tables[sequence];
+    for (; table.n_blocks < blocks_for(length + n); ++table.n_blocks) {
+      if (group.free_blocks.empty()) {
+        table.blocks[table.n_blocks] = group.n_taken++;
+      } else {
+        table.blocks[table.n_blocks] = group.free_blocks.back();
+        group.free_blocks.pop_back();
+      }
+    }
+  }
+}
+
+void KvCache::commit(std::size_t sequence, std::size_t n) {
+  State& s = *state_;
+  s.lengths[sequence] += n;
+  for (LayerGroup& group : s.groups) {
+    QUERN_ASSERT(group.tables[sequence].n_blocks >= blocks_for(s.lengths[sequence]));
+    s.forget(group, group.tables[sequence], s.lengths[sequence]);
+  }
+}
+
+bool KvCache::truncate(std::size_t sequence, std::size_t length) {
+  State& s = *state_;
+  QUERN_ASSERT(length <= s.lengths[sequence]);
+  // The next query sits at position `length`; every block it can see must still be held.
+  for (const LayerGroup& group : s.groups) {
+    const std::size_t first_held = group.tables[sequence].first_held;
+    if (first_held <= group.sink_blocks() || length == 0) continue;
+    const std::size_t first_seen = length + 1 > *group.window ? length + 1 - *group.window : 0;
+    if (first_seen / kBlockTokens < first_held) return false;
+  }
+  for (LayerGroup& group : s.groups) {
+    BlockTable& table = group.tables[sequence];
+    s.drop(group, table, blocks_for(length));
+    if (length == 0) table.first_held = 0;
+  }
+  s.lengths[sequence] = length;
+  return true;
+}
+
+void KvCache::clear(std::size_t sequence) { truncate(sequence, 0); }
+
+const kernels::CacheLayout& KvCache::layout(std::size_t cache_layer) const {
+  return state_->layers[cache_layer].layout;
+}
+
+std::byte* KvCache::block(std::size_t cache_layer, std::size_t sequence, std::size_t kv_head,
+                          std::size_t position) {
+  const LayerPool& layer = state_->layers[cache_layer];
+  const BlockTable& table = state_->groups[layer.group].tables[sequence];
+  const std::uint32_t id = table.blocks[position / kBlockTokens];
+  if (id == kNoBlock) return state_->zero_block;
+  return layer.memory.data() +
+         (std::size_t{id} * layer.n_kv_heads + kv_head) * layer.layout.block_bytes;
+}
+
+CacheBytes KvCache::bytes() const {
+  const State& s = *state_;
+  CacheBytes total{};
+  for (const LayerPool& layer : s.layers) {
+    const LayerGroup& group = s.groups[layer.group];
+    const kernels::CacheLayout& layout = layer.layout;
+    const std::size_t value_bytes = layout.d_k * kernels::cache_value_bytes(layout.k_type) +
+                                    layout.d_v * kernels::cache_value_bytes(layout.v_type);
+    const std::size_t scale_bytes = (kernels::cache_has_scales(layout.k_type) ? sizeof(float) : 0) +
+                                    (kernels::cache_has_scales(layout.v_type) ? sizeof(float) : 0);
+    for (std::size_t sequence = 0; sequence < s.lengths.size(); ++sequence) {
+      const BlockTable& table = group.tables[sequence];
+      std::size_t blocks = 0;
+      for (std::size_t b = 0; b < table.n_blocks; ++b) blocks += table.blocks[b] != kNoBlock;
+      // Only the last block of a sequence is partly filled, and it is never given back.
+      const std::size_t unused = table.n_blocks * kBlockTokens - s.lengths[sequence];
+      const std::size_t rows = (blocks * kBlockTokens - unused) * layer.n_kv_heads;
+      total.payload += rows * value_bytes;
+      total.scales += rows * scale_bytes;
+      total.rounding += blocks * layer.n_kv_heads * layout.block_bytes - rows * (value_bytes + scale_bytes);
+    }
+  }
+  for (const LayerGroup& group : s.groups)
+    total.metadata += group.tables.size() * blocks_for(s.options.max_tokens) * sizeof(std::uint32_t);
+  return total;
+}
+
+const CacheOptions& KvCache::options() const { return state_->options; }
+
+}  // namespace quern::model

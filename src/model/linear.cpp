@@ -1,0 +1,106 @@
+#include "model/linear.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace quern::model {
+
+namespace {
+
+// Chunks per thread: enough that a thread whose core is taken away for a while leaves work to the others.
+constexpr std::size_t kChunksPerThread = 4;
+// A block of tokens shorter than this decodes its weights too often.
+constexpr std::size_t kMinTokensPerBlock = 32;
+
+const QuantizedInput* quantized_for(const Step& step, std::size_t group) {
+  for (const QuantizedInput& input : step.scratch.quantized)
+    if (input.group == group) return &input;
+  QUERN_ASSERT(!"activation group without a buffer");
+  return nullptr;
+}
+
+void quantize_input(Step& step, const Rows& input, std::span<const LinearJob> jobs) {
+  for (const QuantizedInput& target : step.scratch.quantized) {
+    const bool wanted = std::any_of(jobs.begin(), jobs.end(), [&](const LinearJob& job) {
+      return job.linear->weight->format->activation_group == target.group;
+    });
+    if (!wanted) continue;
+    auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
+      kernels::QuantizedRows rows = target.rows();
+      rows.codes += begin * rows.codes_stride;
+      rows.scales += begin * rows.groups_stride;
+      rows.sums += begin * rows.groups_stride;
+      step.model.kernels->quantize(input.row(begin), input.stride, end - begin, input.width,
+                                   target.group, rows);
+    };
+    for_tokens(step, input.n, work);
+  }
+}
+
+// Panels [first, end) of one job for the tokens [token, token + n_tokens).
+struct Piece {
+  std::size_t first, end, token, n_tokens;
+};
+
+void run_piece(const Step& step, const Rows& input, const LinearJob& job, const Piece& piece,
+               std::size_t thread) {
+  const Linear& linear = *job.linear;
+  kernels::MatmulArgs args{};
+  args.weights = linear.weight->bytes.data();
+  args.panel_bytes = linear.panel_bytes;
+  args.columns = linear.in;
+  args.first_panel = piece.first;
+  args.end_panel = piece.end;
+  args.n_tokens = piece.n_tokens;
+  args.x = input.row(piece.token);
+  args.x_stride = input.stride;
+  if (linear.weight->format->activation_group != 0) {
+    args.q = quantized_for(step, linear.weight->format->activation_group)->rows();
+    args.q.codes += piece.token * args.q.codes_stride;
+    args.q.scales += piece.token * args.q.groups_stride;
+    args.q.sums += piece.token * args.q.groups_stride;
+  }
+  args.out = job.out.row(piece.token);
+  args.out_stride = job.out.stride;
+  args.scratch = step.scratch.matmul[thread].data();
+  linear.matmul(args);
+  if (linear.bias == nullptr) return;
+  const std::size_t first = piece.first * quant::kPanelRows;
+  const std::size_t end = std::min(piece.end * quant::kPanelRows, linear.out);
+  for (std::size_t t = 0; t < piece.n_tokens; ++t)
+    step.model.kernels->add(args.out + t * args.out_stride + first, linear.bias + first, end - first);
+}
+
+}  // namespace
+
+void run_linears(Step& step, const Rows& input, std::span<const LinearJob> jobs) {
+  if (input.n == 0) return;
+  quantize_input(step, input, jobs);
+  std::size_t n_panels = 0;
+  for (const LinearJob& job : jobs) n_panels += job.linear->n_panels;
+
+  // Items are panels; when there are too few for the threads, each block of tokens has its own.
+  const std::size_t wanted = kChunksPerThread * step.pool.n_threads();
+  std::size_t n_blocks = 1;
+  while (n_blocks * n_panels < wanted && input.n / (2 * n_blocks) >= kMinTokensPerBlock) n_blocks *= 2;
+  const std::size_t block_tokens = (input.n + n_blocks - 1) / n_blocks;
+
+  auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {
+    while (begin < end) {
+      const std::size_t token = begin / n_panels * block_tokens;
+      std::size_t panel = begin % n_panels;
+      const LinearJob* job = jobs.data();
+      while (panel >= job->linear->n_panels) panel -= (job++)->linear->n_panels;
+      const std::size_t n = std::min(end - begin, job->linear->n_panels - panel);
+      if (token < input.n)
+        run_piece(step, input, *job,
+                  {panel, panel + n, token, std::min(block_tokens, input.n - token)}, thread);
+      begin += n;
+    }
+  };
+  const std::size_t n_items = n_blocks * n_panels;
+  step.pool.parallel_for(n_items, (n_items + wanted - 1) / wanted, work);
+}
+
+}  // namespace quern::model

@@ -1,0 +1,47 @@
+#include "model/model.hpp"
+
+#include "base/error.hpp"
+#include "base/mapped_file.hpp"
+#include "base/strings.hpp"
+#include "contract/json.hpp"
+#include "model/bind.hpp"
+
+namespace quern::model {
+
+namespace {
+
+constexpr std::size_t kMaxContractBytes = std::size_t{64} << 20;  // tokenizer additions and template included
+
+}  // namespace
+
+ModelPaths resolve_model_path(const std::filesystem::path& path) {
+  std::error_code ignored;
+  ModelPaths paths;
+  paths.directory = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  if (!std::filesystem::exists(path, ignored))
+    base::environment_error(path.string(), "no such model (expected a directory with model.quern and model.json)");
+  const bool directory = std::filesystem::is_directory(path, ignored);
+  const std::string extension = path.extension().string();
+  if (!directory && extension != ".quern" && extension != ".json")
+    base::reject(path.string(), "not a quern model", path.filename().string(),
+                 "a directory, model.quern or model.json; quern-convert makes them from a checkpoint");
+  paths.weights = !directory && extension == ".quern" ? path : paths.directory / "model.quern";
+  paths.contract = !directory && extension == ".json" ? path : paths.directory / "model.json";
+  return paths;
+}
+
+std::unique_ptr<Model> Model::load(const std::filesystem::path& path, const kernels::Kernels& kernels) {
+  const ModelPaths paths = resolve_model_path(path);
+  auto model = std::make_unique<Model>();
+  model->kernels = &kernels;
+  model->contract = contract::read_contract(base::read_text_file(paths.contract, kMaxContractBytes),
+                                            paths.contract.string());
+  model->weights = weights::WeightFile::open(paths.weights);
+  if (contract::structural_hash(model->contract) != model->weights.contract_hash())
+    base::reject(paths.contract.string(),
+                 "does not belong to this model.quern: the parts that decide the numbers differ");
+  bind(*model, model->weights.tensors(), paths.weights.string());
+  return model;
+}
+
+}  // namespace quern::model

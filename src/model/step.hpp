@@ -1,0 +1,108 @@
+// One forward() in flight: its tokens and the scratch memory that every part of the model writes to.
+// Sized once for the longest chunk; nothing here is allocated while a forward runs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.hpp"
+#include "model/forward.hpp"
+#include "model/kv_cache.hpp"
+#include "model/lazy_array.hpp"
+#include "model/model.hpp"
+#include "model/position.hpp"
+
+namespace quern::model {
+
+// A view of activations [n, width], rows `stride` floats apart.
+struct Rows {
+  float* data = nullptr;
+  std::size_t n = 0, width = 0, stride = 0;
+
+  float* row(std::size_t i) const { return data + i * stride; }
+};
+
+// A new token: its place in its sequence.
+struct TokenPlace {
+  std::int32_t id;
+  std::uint32_t sequence, position;
+};
+
+// The tokens [first_token, first_token + n_tokens) of the step are consecutive in one sequence.
+struct Run {
+  std::size_t sequence, first_token, n_tokens, first_position;
+};
+
+// Input of an integer matmul, quantized once per input and activation group.
+struct QuantizedInput {
+  std::size_t group = 0;
+  LazyArray<std::int8_t> codes;
+  LazyArray<float> scales;
+  LazyArray<std::int32_t> sums;
+  std::size_t codes_stride = 0, groups_stride = 0;
+
+  kernels::QuantizedRows rows() const {
+    return {codes.data(), scales.data(), sums.data(), codes_stride, groups_stride};
+  }
+};
+
+// Rows of one purpose, [max_chunk, padded width].
+struct RowBuffer {
+  LazyArray<float> memory;
+  std::size_t stride = 0;
+
+  RowBuffer() = default;
+  RowBuffer(std::size_t n, std::size_t width);
+  Rows rows(std::size_t n, std::size_t width) const { return {memory.data(), n, width, stride}; }
+};
+
+// Per-thread memory of the attention kernels, for the query blocks of one item.
+struct AttentionScratch {
+  LazyArray<float> q, max, sum, o, alibi, kernel;
+  LazyArray<std::uint32_t> begin, end;
+  std::size_t q_stride = 0, o_stride = 0;
+};
+
+struct Scratch {
+  Scratch(const Model& model, const KvCache& cache, std::size_t max_chunk, std::size_t n_threads);
+
+  RowBuffer stream, next_stream;   // [tokens, d_model]: residual stream; next: of parallel blocks
+  RowBuffer normed, branch_out;    // [tokens, d_model]: input and output of a branch
+  RowBuffer q, k, v, attended;     // [tokens, heads * width]
+  RowBuffer gate, up;              // [tokens, d_ff]
+  RowBuffer hidden, logits;        // [wanted, d_model], [wanted, vocab_size]
+  std::vector<QuantizedInput> quantized;              // one per activation group of the model's formats
+  std::vector<LazyArray<std::byte>> matmul;           // per thread
+  std::vector<AttentionScratch> attention;            // per thread
+
+  std::size_t bytes() const;
+};
+
+struct Step {
+  const Model& model;
+  KvCache& cache;
+  base::ThreadPool& pool;
+  Scratch& scratch;
+  const PositionTables& positions;
+  std::span<const TokenPlace> tokens;
+  std::span<const Run> runs;
+  const Tap* tap = nullptr;        // null: no tap
+
+  std::size_t n_tokens() const { return tokens.size(); }
+};
+
+// Runs work(begin, end, thread) over the tokens; a single token stays on the calling thread, where it costs
+// less than a barrier.
+template <class F>
+void for_tokens(const Step& step, std::size_t n_tokens, F&& work) {
+  if (n_tokens <= 1) {
+    if (n_tokens == 1) work(std::size_t{0}, std::size_t{1}, std::size_t{0});
+    return;
+  }
+  const std::size_t grain = (n_tokens + 4 * step.pool.n_threads() - 1) / (4 * step.pool.n_threads());
+  step.pool.parallel_for(n_tokens, grain, work);
+}
+
+}  // namespace quern::model
