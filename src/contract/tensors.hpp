@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "contract/contract.hpp"
@@ -37,5 +38,8 @@ std::string branch_prefix(std::string_view stack, std::size_t layer, std::size_t
 // Number of parameters from the architecture alone (arithmetic on widths, not a sum over
 // expected_tensors: the two are compared at conversion and by `verify`).
 std::uint64_t parameters_by_formula(const Contract& contract);
+
+// Values (K and V) the cache gains per token: sum over the layers that own a cache of n_kv_heads * (d_k + d_v).
+std::uint64_t cache_values_per_token(const Contract& contract);
 
 }  // namespace quern::contract

@@ -1,0 +1,109 @@
+#include "contract/document.hpp"
+
+#include "contract/json.hpp"
+#include "contract/tensors.hpp"
+#include "contract/vocabulary.hpp"
+
+namespace quern::contract {
+
+using base::enum_name;
+using base::Json;
+
+namespace {
+
+Json embedding_document(const Embedding& embedding) {
+  Json positions = nullptr;
+  if (embedding.positions)
+    positions = {{"kind", enum_name(embedding.positions->kind, kPositionTableKinds)},
+                 {"rows", embedding.positions->rows},
+                 {"offset", embedding.positions->offset}};
+  return {{"d_embed", embedding.d_embed},
+          {"scale", embedding.scale},
+          {"positions", std::move(positions)},
+          {"token_types", embedding.token_types},
+          {"norm", optional_document(embedding.norm)},
+          {"project_in", embedding.project_in}};
+}
+
+Json block_document(const Block& block) {
+  Json branches = Json::array();
+  for (const Branch& branch : block.branches)
+    branches.push_back({{"norm_in", optional_document(branch.norm_in)},
+                        {"op", branch.op},
+                        {"norm_out", optional_document(branch.norm_out)},
+                        {"norm_after", optional_document(branch.norm_after)},
+                        {"in_scale", branch.in_scale},
+                        {"out_scale", branch.out_scale}});
+  return {{"residual", enum_name(block.residual, kResiduals)},
+          {"skip_scale", block.skip_scale},
+          {"branches", std::move(branches)}};
+}
+
+Json stack_document(const std::optional<Stack>& stack) {
+  if (!stack) return nullptr;
+  Json layers = Json::array();
+  for (const LayerGroup& group : stack->layers)
+    layers.push_back({{"pattern", Json(group.pattern)},
+                      {"repeat", group.repeat},
+                      {"share_weights", group.share_weights}});
+  return {{"layers", std::move(layers)}, {"final_norm", optional_document(stack->final_norm)}};
+}
+
+Json head_document(const Head& head) {
+  return {{"kind", enum_name(head.kind, kHeadKinds)},
+          {"tied", head.tied},
+          {"bias", head.bias},
+          {"in_scale", head.in_scale},
+          {"logit_scale", head.logit_scale},
+          {"softcap", optional_document(head.softcap)},
+          {"transform", nullptr}};
+}
+
+template <class T>
+Json named_document(const std::map<std::string, T>& items, Json (*document_of)(const T&)) {
+  Json out = Json::object();
+  for (const auto& [name, value] : items) out[name] = document_of(value);
+  return out;
+}
+
+Json report_document(const std::string& text, std::string_view key) {
+  Json out = base::parse_json(text, key);
+  if (!out.is_object()) base::reject(key, "wrong kind of value", out.type_name(), "object");
+  return out;
+}
+
+}  // namespace
+
+Json contract_document(const Contract& contract) {
+  Json out;
+  out["quern"] = kContractVersion;
+  out["name"] = contract.name;
+  out["family"] = contract.family;
+  out["kind"] = enum_name(contract.kind, kModelKinds);
+  out["vocab_size"] = contract.vocab_size;
+  out["d_model"] = contract.d_model;
+  out["max_positions"] = contract.max_positions;
+  out["embedding"] = embedding_document(contract.embedding);
+  out["norms"] = named_document(contract.norms, norm_document);
+  out["ropes"] = named_document(contract.ropes, rope_document);
+  out["ops"] = named_document(contract.ops, op_document);
+  out["blocks"] = named_document(contract.blocks, block_document);
+  out["encoder"] = stack_document(contract.encoder);
+  out["decoder"] = stack_document(contract.decoder);
+  out["head"] = head_document(contract.head);
+  out["cache"] = {{"k", kCacheGranularity},
+                  {"v", kCacheGranularity},
+                  {"values_per_token", cache_values_per_token(contract)}};
+  out["tokens"] = tokens_document(contract.tokens);
+  out["generation"] = generation_document(contract.generation);
+  out["tokenizer"] = tokenizer_document(contract.tokenizer);
+  out["chat"] = chat_document(contract.chat);
+  out["quantization"] = report_document(contract.quantization_json, "quantization");
+  out["counts"] = {{"parameters_by_formula", contract.counts.parameters_by_formula},
+                   {"parameters_in_tensors", contract.counts.parameters_in_tensors}};
+  out["source"] = report_document(contract.source_json, "source");
+  out["weights"] = report_document(contract.weights_json, "weights");
+  return out;
+}
+
+}  // namespace quern::contract

@@ -1,0 +1,51 @@
+#include "contract/document.hpp"
+
+namespace quern::contract {
+
+using base::Json;
+
+Json tokens_document(const Tokens& tokens) {
+  return {{"bos", optional_document(tokens.bos)}, {"eos", Json(tokens.eos)},
+          {"pad", optional_document(tokens.pad)}, {"unk", optional_document(tokens.unk)},
+          {"add_bos", tokens.add_bos},            {"add_eos", tokens.add_eos}};
+}
+
+Json generation_document(const Generation& generation) {
+  return {{"sample", optional_document(generation.sample)},
+          {"temperature", optional_document(generation.temperature)},
+          {"top_k", optional_document(generation.top_k)},
+          {"top_p", optional_document(generation.top_p)},
+          {"min_p", optional_document(generation.min_p)},
+          {"repetition_penalty", optional_document(generation.repetition_penalty)},
+          {"max_new_tokens", optional_document(generation.max_new_tokens)}};
+}
+
+Json tokenizer_document(const TokenizerDescription& tokenizer) {
+  Json added = Json::array();
+  for (const AddedToken& token : tokenizer.added)
+    added.push_back({{"content", token.content},
+                     {"id", token.id},
+                     {"special", token.special},
+                     {"normalized", token.normalized},
+                     {"single_word", token.single_word},
+                     {"lstrip", token.lstrip},
+                     {"rstrip", token.rstrip}});
+  return {{"model", tokenizer.model},
+          {"normalizers", Json(tokenizer.normalizers)},
+          {"pre_tokenizers", Json(tokenizer.pre_tokenizers)},
+          {"byte_level", tokenizer.byte_level},
+          {"add_prefix_space", tokenizer.add_prefix_space},
+          {"ignore_merges", tokenizer.ignore_merges},
+          {"byte_fallback", tokenizer.byte_fallback},
+          {"fuse_unk", tokenizer.fuse_unk},
+          {"prefix_ids", Json(tokenizer.prefix_ids)},
+          {"suffix_ids", Json(tokenizer.suffix_ids)},
+          {"decoder", tokenizer.decoder},
+          {"added", std::move(added)}};
+}
+
+Json chat_document(const ChatDescription& chat) {
+  return {{"jinja", chat.jinja}, {"builtin", chat.builtin}};
+}
+
+}  // namespace quern::contract

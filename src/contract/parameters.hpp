@@ -1,0 +1,21 @@
+// The parameter count split by component, by arithmetic on the contract alone: lines of `inspect`.
+#pragma once
+
+#include <cstdint>
+
+#include "contract/contract.hpp"
+
+namespace quern::contract {
+
+struct ParameterParts {
+  std::uint64_t embedding = 0;  // tokens, token types, projection
+  std::uint64_t positions = 0;
+  std::uint64_t attention = 0;  // projections, biases, sink logits
+  std::uint64_t ffn = 0;
+  std::uint64_t norms = 0;
+  std::uint64_t head = 0;       // 0 when tied (and without a bias)
+  std::uint64_t total() const { return embedding + positions + attention + ffn + norms + head; }
+};
+ParameterParts parameter_parts(const Contract& contract);
+
+}  // namespace quern::contract

@@ -1,0 +1,166 @@
+#include "contract/json.hpp"
+#include "contract/json_printer.hpp"
+#include "contract/limits.hpp"
+#include "contract/read_parts.hpp"
+#include "contract/tensors.hpp"
+#include "contract/vocabulary.hpp"
+
+namespace quern::contract {
+
+using base::cat;
+using base::Json;
+using base::JsonObject;
+
+namespace {
+
+PositionTable read_positions(JsonObject object) {
+  PositionTable out{};
+  out.kind = object.get_enum("kind", kPositionTableKinds);
+  out.rows = read_count(object, "rows");
+  out.offset = read_count(object, "offset");
+  object.finish();
+  return out;
+}
+
+Embedding read_embedding(JsonObject object) {
+  Embedding out{};
+  out.d_embed = read_count(object, "d_embed");
+  out.scale = object.get_double("scale");
+  out.positions = read_nullable(object, "positions",
+                                [&] { return read_positions(object.get_object("positions")); });
+  out.token_types = read_count(object, "token_types");
+  out.norm = read_optional_name(object, "norm");
+  out.project_in = object.get_bool("project_in");
+  object.finish();
+  return out;
+}
+
+Branch read_branch(const Json& value, const std::string& path) {
+  JsonObject object(value, path);
+  Branch out{};
+  out.norm_in = read_optional_name(object, "norm_in");
+  out.op = object.get_string("op");
+  out.norm_out = read_optional_name(object, "norm_out");
+  out.norm_after = read_optional_name(object, "norm_after");
+  out.in_scale = object.get_double("in_scale");
+  out.out_scale = object.get_double("out_scale");
+  object.finish();
+  return out;
+}
+
+Block read_block(JsonObject& object) {
+  Block out{};
+  out.residual = object.get_enum("residual", kResiduals);
+  out.skip_scale = object.get_double("skip_scale");
+  for (const Json& value : read_array(object, "branches", kMaxBranchesOfBlock))
+    out.branches.push_back(
+        read_branch(value, cat(object.path_of("branches"), "[", out.branches.size(), "]")));
+  return out;
+}
+
+Stack read_stack(JsonObject object) {
+  Stack out;
+  for (const Json& value : read_array(object, "layers", kMaxLayers)) {
+    JsonObject item(value, cat(object.path_of("layers"), "[", out.layers.size(), "]"));
+    LayerGroup group{};
+    group.pattern = read_strings(item, "pattern", kMaxLayers);
+    group.repeat = read_count(item, "repeat");
+    group.share_weights = item.get_bool("share_weights");
+    item.finish();
+    out.layers.push_back(std::move(group));
+  }
+  out.final_norm = read_optional_name(object, "final_norm");
+  object.finish();
+  return out;
+}
+
+Head read_head(JsonObject object) {
+  Head out{};
+  out.kind = object.get_enum("kind", kHeadKinds);
+  out.tied = object.get_bool("tied");
+  out.bias = object.get_bool("bias");
+  out.in_scale = object.get_double("in_scale");
+  out.logit_scale = object.get_double("logit_scale");
+  out.softcap = read_optional_number(object, "softcap");
+  read_reserved(object, "transform", "a head with a transform");
+  object.finish();
+  return out;
+}
+
+Counts read_counts(JsonObject object) {
+  Counts out;
+  out.parameters_by_formula =
+      static_cast<std::uint64_t>(object.get_int("parameters_by_formula", 0, INT64_MAX));
+  out.parameters_in_tensors =
+      static_cast<std::uint64_t>(object.get_int("parameters_in_tensors", 0, INT64_MAX));
+  object.finish();
+  return out;
+}
+
+// The cache section is derived; it must say what the architecture says.
+void check_cache_section(JsonObject object, const Contract& contract) {
+  for (const std::string_view key : {"k", "v"})
+    if (const std::string text = object.get_string(key); text != kCacheGranularity)
+      base::reject(object.path_of(key), "not what this version of quern stores",
+                   base::printable(text, 60), kCacheGranularity);
+  const std::size_t stated = read_count(object, "values_per_token");
+  const std::uint64_t derived = cache_values_per_token(contract);
+  if (stated != derived)
+    base::reject(object.path_of("values_per_token"), "not what the layers add up to", cat(stated),
+                 cat(derived));
+  object.finish();
+}
+
+void check_version(JsonObject& root) {
+  const std::int64_t version = root.get_int("quern", 0, INT64_MAX);
+  if (version != kContractVersion)
+    base::reject(root.path_of("quern"), "version of the contract this quern does not read", cat(version),
+                 cat(kContractVersion));
+}
+
+std::string report_text(JsonObject& root, std::string_view key) {
+  root.get_object(key);  // must be an object; its contents are a report for people
+  return print_json_inline(root.get(key));
+}
+
+void read_architecture(JsonObject& root, Contract& out) {
+  out.kind = root.get_enum("kind", kModelKinds);
+  out.vocab_size = read_count(root, "vocab_size");
+  out.d_model = read_count(root, "d_model");
+  out.max_positions = read_count(root, "max_positions");
+  out.embedding = read_embedding(root.get_object("embedding"));
+  out.norms = read_named<Norm>(root, "norms", kMaxNames, read_norm);
+  out.ropes = read_named<Rope>(root, "ropes", kMaxNames, read_rope);
+  out.ops = read_named<Op>(root, "ops", kMaxNames, read_op);
+  out.blocks = read_named<Block>(root, "blocks", kMaxNames, read_block);
+  read_reserved(root, "encoder", "encoder stacks");
+  out.decoder = read_nullable(root, "decoder", [&] { return read_stack(root.get_object("decoder")); });
+  out.head = read_head(root.get_object("head"));
+}
+
+}  // namespace
+
+Contract read_contract(std::string_view json, std::string_view where) {
+  const Json document = base::parse_json(json, where);
+  JsonObject root(document, std::string(where));
+  Contract out{};
+  check_version(root);
+  out.name = root.get_string("name");
+  out.family = root.get_string("family");
+  read_architecture(root, out);
+  root.get_object("cache");
+  out.tokens = read_tokens(root.get_object("tokens"));
+  out.generation = read_generation(root.get_object("generation"));
+  out.tokenizer = read_tokenizer(root.get_object("tokenizer"));
+  out.chat = read_chat(root.get_object("chat"));
+  out.quantization_json = report_text(root, "quantization");
+  out.counts = read_counts(root.get_object("counts"));
+  out.source_json = report_text(root, "source");
+  out.weights_json = report_text(root, "weights");
+  root.finish();
+  validate(out, where);
+  check_cache_section(root.get_object("cache"), out);
+  return out;
+}
+
+}  // namespace quern::contract

@@ -1,0 +1,93 @@
+#include "contract/limits.hpp"
+#include "contract/read_parts.hpp"
+#include "contract/vocabulary.hpp"
+
+namespace quern::contract {
+
+using base::Json;
+using base::JsonObject;
+
+namespace {
+
+std::optional<std::int32_t> read_optional_id(JsonObject& object, std::string_view key) {
+  return read_nullable(object, key, [&] {
+    return static_cast<std::int32_t>(object.get_int(key, 0, INT32_MAX));
+  });
+}
+
+std::optional<std::int64_t> read_optional_integer(JsonObject& object, std::string_view key) {
+  return read_nullable(object, key, [&] { return object.get_int(key, 0, kMaxJsonInteger); });
+}
+
+AddedToken read_added_token(const Json& value, const std::string& path) {
+  JsonObject object(value, path);
+  AddedToken token{};
+  token.content = object.get_string("content");
+  token.id = static_cast<std::int32_t>(object.get_int("id", 0, INT32_MAX));
+  token.special = object.get_bool("special");
+  token.normalized = object.get_bool("normalized");
+  token.single_word = object.get_bool("single_word");
+  token.lstrip = object.get_bool("lstrip");
+  token.rstrip = object.get_bool("rstrip");
+  object.finish();
+  return token;
+}
+
+}  // namespace
+
+Tokens read_tokens(JsonObject object) {
+  Tokens out;
+  out.bos = read_optional_id(object, "bos");
+  out.pad = read_optional_id(object, "pad");
+  out.unk = read_optional_id(object, "unk");
+  out.eos = read_ids(object, "eos", kMaxIds);
+  out.add_bos = object.get_bool("add_bos");
+  out.add_eos = object.get_bool("add_eos");
+  object.finish();
+  return out;
+}
+
+Generation read_generation(JsonObject object) {
+  Generation out;
+  out.sample = read_nullable(object, "sample", [&] { return object.get_bool("sample"); });
+  out.temperature = read_optional_number(object, "temperature");
+  out.top_k = read_optional_integer(object, "top_k");
+  out.top_p = read_optional_number(object, "top_p");
+  out.min_p = read_optional_number(object, "min_p");
+  out.repetition_penalty = read_optional_number(object, "repetition_penalty");
+  out.max_new_tokens = read_optional_integer(object, "max_new_tokens");
+  object.finish();
+  return out;
+}
+
+TokenizerDescription read_tokenizer(JsonObject object) {
+  TokenizerDescription out;
+  out.model = std::string(object.get_enum("model", kTokenizerModels));
+  out.normalizers = read_strings(object, "normalizers", kMaxSteps);
+  out.pre_tokenizers = read_strings(object, "pre_tokenizers", kMaxSteps);
+  out.byte_level = object.get_bool("byte_level");
+  out.add_prefix_space = object.get_bool("add_prefix_space");
+  out.ignore_merges = object.get_bool("ignore_merges");
+  out.byte_fallback = object.get_bool("byte_fallback");
+  out.fuse_unk = object.get_bool("fuse_unk");
+  out.prefix_ids = read_ids(object, "prefix_ids", kMaxIds);
+  out.suffix_ids = read_ids(object, "suffix_ids", kMaxIds);
+  out.decoder = object.get_string("decoder");
+  const Json& added = read_array(object, "added", kMaxAddedTokens);
+  out.added.reserve(added.size());
+  for (const Json& value : added)
+    out.added.push_back(
+        read_added_token(value, base::cat(object.path_of("added"), "[", out.added.size(), "]")));
+  object.finish();
+  return out;
+}
+
+ChatDescription read_chat(JsonObject object) {
+  ChatDescription out;
+  out.jinja = object.get_string("jinja");
+  out.builtin = std::string(object.get_enum("builtin", kBuiltinTemplates));
+  object.finish();
+  return out;
+}
+
+}  // namespace quern::contract

@@ -1,0 +1,108 @@
+#include "contract/rules.hpp"
+
+namespace quern::contract {
+
+using base::cat;
+
+namespace {
+
+void check_branch(const Rules& rules, const std::string& path, const Block& block, std::size_t index) {
+  const Branch& branch = block.branches[index];
+  if (branch.norm_in == kSharedNorm) {
+    rules.require(block.residual == Residual::parallel, path + ".norm_in",
+                  "\"shared\" is for parallel blocks (in a sequential one the input has changed)");
+    rules.require(index > 0, path + ".norm_in", "\"shared\" needs a branch before it");
+    rules.require(block.branches[index - 1].norm_in.has_value(), path + ".norm_in",
+                  "\"shared\" needs a norm_in in the branch before it");
+  } else {
+    rules.norm_resolves(path + ".norm_in", branch.norm_in);
+  }
+  rules.resolves(path + ".op", branch.op, rules.contract.ops, "ops");
+  rules.norm_resolves(path + ".norm_out", branch.norm_out);
+  rules.norm_resolves(path + ".norm_after", branch.norm_after);
+  rules.require(!branch.norm_after || block.residual == Residual::sequential, path + ".norm_after",
+                "a norm on the sum after each branch belongs to sequential blocks");
+  rules.factor(path + ".in_scale", branch.in_scale);
+  rules.factor(path + ".out_scale", branch.out_scale);
+}
+
+}  // namespace
+
+void check_blocks(const Rules& rules) {
+  for (const auto& [name, block] : rules.contract.blocks) {
+    const std::string path = cat("blocks.", name);
+    rules.range(path + ".branches", block.branches.size(), 1, kMaxBranchesOfBlock);
+    rules.factor(path + ".skip_scale", block.skip_scale);
+    for (std::size_t i = 0; i < block.branches.size(); ++i)
+      check_branch(rules, cat(path, ".branches[", i, "]"), block, i);
+  }
+}
+
+namespace {
+
+// Bounds before anything is unrolled; every name resolves.
+void check_groups(const Rules& rules, const std::string& path, const Stack& stack) {
+  rules.range(path + ".layers", stack.layers.size(), 1, kMaxLayers);
+  std::size_t n_layers = 0, n_branches = 0;
+  for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+    const LayerGroup& group = stack.layers[i];
+    const std::string place = cat(path, ".layers[", i, "]");
+    rules.range(place + ".repeat", group.repeat, 1, kMaxLayers);
+    rules.range(place + ".pattern", group.pattern.size(), 1, kMaxLayers);
+    n_layers += group.repeat * group.pattern.size();
+    for (std::size_t j = 0; j < group.pattern.size(); ++j) {
+      rules.resolves(cat(place, ".pattern[", j, "]"), group.pattern[j], rules.contract.blocks, "blocks");
+      n_branches += group.repeat * rules.contract.blocks.at(group.pattern[j]).branches.size();
+    }
+    if (n_layers > kMaxLayers)
+      rules.fail(place, "too many layers", cat(n_layers), cat("at most ", kMaxLayers));
+    if (n_branches > kMaxBranchesOfStack)
+      rules.fail(place, "too many branches", cat(n_branches), cat("at most ", kMaxBranchesOfStack));
+  }
+  rules.norm_resolves(path + ".final_norm", stack.final_norm);
+}
+
+std::vector<const Attention*> attentions_of(const Contract& contract, const Block& block) {
+  std::vector<const Attention*> out;
+  for (const Branch& branch : block.branches)
+    if (const auto& op = contract.ops.at(branch.op).attention) out.push_back(&*op);
+  return out;
+}
+
+bool same_mask(const Mask& a, const Mask& b) {
+  return a.kind == b.kind && a.window == b.window && a.sinks == b.sinks;
+}
+
+// The layer whose cache `reader` reads exists, comes earlier, owns one cache, and stored it in equal form.
+void check_reader(const Rules& rules, const std::vector<LayerRef>& layers, std::size_t layer,
+                  const Branch& branch) {
+  const Attention& reader = *rules.contract.ops.at(branch.op).attention;
+  const std::string path = cat("ops.", branch.op, ".kv_from");
+  const std::size_t source = *reader.kv_from;
+  if (source >= layer)
+    rules.fail(path, "reads a layer that does not come before it", cat(source),
+               cat("below ", layer, ", the first layer with this op"));
+  const std::vector<const Attention*> owners = attentions_of(rules.contract, *layers[source].block);
+  rules.require(owners.size() == 1 && !owners[0]->kv_from, path,
+                cat("layer ", source, " does not own exactly one cache"));
+  const Attention& owner = *owners[0];
+  rules.require(owner.n_kv_heads == reader.n_kv_heads && owner.d_k == reader.d_k && owner.d_v == reader.d_v,
+                path, cat("layer ", source, " stores n_kv_heads, d_k, d_v of another shape"));
+  rules.require(owner.rope == reader.rope && same_mask(owner.mask, reader.mask), path,
+                cat("layer ", source, " rotates or masks its keys differently"));
+}
+
+}  // namespace
+
+void check_decoder(const Rules& rules) {
+  const Contract& contract = rules.contract;
+  rules.require(contract.decoder.has_value(), "decoder", "a decoder has a decoder stack");
+  check_groups(rules, "decoder", *contract.decoder);
+  const std::vector<LayerRef> layers = unroll(contract, *contract.decoder);
+  for (std::size_t layer = 0; layer < layers.size(); ++layer)
+    for (const Branch& branch : layers[layer].block->branches)
+      if (const auto& op = contract.ops.at(branch.op).attention; op && op->kv_from)
+        check_reader(rules, layers, layer, branch);
+}
+
+}  // namespace quern::contract
