@@ -57,8 +57,8 @@ constinit const NearestTables kNearest = make_nearest_tables();
 constexpr float kLargestValue = 0x1p24F;
 
 constexpr std::size_t kCandidates = 32;
-constexpr float kFirstFactor = 0.75F;  // candidate scales, in units of largest value / 127
-constexpr float kLastFactor = 1.5F;
+constexpr float kFirstFactor = 0.7F;  // candidate scales, in units of largest value / 127
+constexpr float kLastFactor = 1.8F;
 constexpr std::size_t kFinalists = 3;
 constexpr int kRefits = 5;
 
@@ -89,6 +89,26 @@ Row prepare(const float* values, std::size_t columns, const float* weights) {
   return row;
 }
 
+// Squared error of one group for each id, in units of scale^2.
+std::array<float, kIds> group_errors(const float* x, const float* weight, float inverse) {
+  std::array<float, kIds> errors;
+  float real[kGroup];
+  int cell[kGroup];
+  for (std::size_t k = 0; k < kGroup; ++k) {
+    real[k] = x[k] * inverse;
+    cell[k] = cell_of(real[k]);
+  }
+  for (std::size_t id = 0; id < kIds; ++id) {  // the lanes; per lane the order of k is fixed
+    float sum = 0;
+    for (std::size_t k = 0; k < kGroup; ++k) {
+      const float difference = real[k] - kNearest.value[cell[k]][id];
+      sum += weight[k] * (difference * difference);
+    }
+    errors[id] = sum;
+  }
+  return errors;
+}
+
 // The best id of each group for a scale, and the error that leaves.
 Trial try_scale(const Row& row, float scale) {
   Trial trial;
@@ -96,18 +116,10 @@ Trial try_scale(const Row& row, float scale) {
   const float inverse = 1 / scale;
   double sum = 0;
   for (std::size_t group = 0; group < row.n_groups; ++group) {
-    float errors[kIds] = {};
-    for (std::size_t k = group * kGroup; k < (group + 1) * kGroup; ++k) {
-      const float real = row.x[k] * inverse;
-      const float weight = row.weight[k];
-      const float* value = kNearest.value[cell_of(real)];
-      for (std::size_t id = 0; id < kIds; ++id) {
-        const float difference = real - value[id];
-        errors[id] += weight * (difference * difference);
-      }
-    }
-    const float* best = std::min_element(errors, errors + kIds);
-    trial.ids[group] = static_cast<std::uint8_t>(best - errors);
+    const std::array<float, kIds> errors =
+        group_errors(row.x + group * kGroup, row.weight + group * kGroup, inverse);
+    const auto best = std::min_element(errors.begin(), errors.end());
+    trial.ids[group] = static_cast<std::uint8_t>(best - errors.begin());
     sum += static_cast<double>(*best);
   }
   trial.error = sum * static_cast<double>(scale) * static_cast<double>(scale);
