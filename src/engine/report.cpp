@@ -1,0 +1,127 @@
+#include "engine/report.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "base/strings.hpp"
+
+namespace quern::engine {
+
+namespace {
+
+std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return out.str();
+}
+
+double per_second(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+
+std::uint64_t bytes_of(const model::Linear& linear) {
+  return linear.weight == nullptr ? 0 : linear.weight->bytes.size();
+}
+
+// Bytes per second that decode streamed: weights and the part of the cache it read.
+double effective_bandwidth(const Timings& t) {
+  const auto bytes = static_cast<double>(t.weight_bytes_per_token + t.cache_bytes_per_token);
+  return per_second(bytes * static_cast<double>(t.phases.decode_tokens), t.phases.decode_seconds);
+}
+
+void line(std::ostringstream& out, std::string_view name, double seconds, const std::string& rest) {
+  out << std::left << std::setw(10) << name << std::right << std::setw(10) << fixed(seconds * 1e3, 1)
+      << " ms" << (rest.empty() ? "" : "   ") << rest << "\n";
+}
+
+std::string rate(std::size_t tokens, double seconds) {
+  return base::cat(std::setw(6), tokens, " tokens  ", std::setw(9),
+                   fixed(per_second(static_cast<double>(tokens), seconds), 1), " t/s");
+}
+
+}  // namespace
+
+std::uint64_t weight_bytes_per_token(const model::Model& model) {
+  std::uint64_t total = bytes_of(model.head.logits);
+  for (const model::Layer& layer : model.layers) {
+    for (const model::Branch& branch : layer.branches) {
+      if (const auto& a = branch.attention)
+        total += bytes_of(a->q) + bytes_of(a->k) + bytes_of(a->v) + bytes_of(a->o);
+      if (const auto& f = branch.ffn) total += bytes_of(f->gate) + bytes_of(f->up) + bytes_of(f->down);
+    }
+  }
+  return total;
+}
+
+Timings collect_timings(const model::Model& model, Session& session) {
+  Timings t;
+  t.phases = session.times();
+  t.weight_bytes_per_token = weight_bytes_per_token(model);
+  t.cache = session.cache().bytes();
+  // The cache grew by decode_tokens while decoding, so a step read the bytes of the mean length.
+  const auto held = static_cast<double>(session.tokens().size());
+  const double mean = held - static_cast<double>(t.phases.decode_tokens) / 2;
+  const auto bytes = static_cast<double>(t.cache.payload + t.cache.scales);
+  t.cache_bytes_per_token = held > 0 ? static_cast<std::uint64_t>(bytes * mean / held) : 0;
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) == 0)
+    t.peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  return t;
+}
+
+double percentile(std::vector<double> samples, double p) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  const double rank = std::ceil(p * static_cast<double>(samples.size()));
+  return samples[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(samples.size()))) - 1];
+}
+
+std::string timings_text(const Timings& t) {
+  const PhaseTimes& p = t.phases;
+  std::ostringstream out;
+  line(out, "load", t.load_seconds, "");
+  line(out, "tokenize", t.tokenize_seconds, "");
+  line(out, "prefill", p.prefill_seconds, rate(p.prefill_tokens, p.prefill_seconds));
+  std::string decode = rate(p.decode_tokens, p.decode_seconds);
+  if (p.decode_tokens > 0)
+    decode += base::cat("   ms/token p50 ", fixed(percentile(p.token_seconds, 0.5) * 1e3, 2), "  p95 ",
+                        fixed(percentile(p.token_seconds, 0.95) * 1e3, 2));
+  line(out, "decode", p.decode_seconds, decode);
+  line(out, "sampling", p.sampling_seconds, "");
+  if (p.decode_tokens > 0) {
+    out << "memory    " << std::setw(10) << fixed(effective_bandwidth(t) / 1e9, 1) << " GB/s while decoding";
+    if (t.read_bandwidth > 0)
+      out << ", " << fixed(100 * effective_bandwidth(t) / t.read_bandwidth, 0) << " % of the "
+          << fixed(t.read_bandwidth / 1e9, 1) << " GB/s this machine reads";
+    out << "\n";
+  }
+  out << "peak RSS  " << base::human_bytes(t.peak_rss_bytes) << ", KV cache "
+      << base::human_bytes(t.cache.payload + t.cache.scales) << " (blocks "
+      << base::human_bytes(t.cache.payload + t.cache.scales + t.cache.rounding) << ")\n";
+  return out.str();
+}
+
+std::string timings_json(const Timings& t) {
+  const PhaseTimes& p = t.phases;
+  std::ostringstream out;
+  out << std::setprecision(9) << "{\"load_s\": " << t.load_seconds
+      << ", \"tokenize_s\": " << t.tokenize_seconds << ", \"prefill_tokens\": " << p.prefill_tokens
+      << ", \"prefill_s\": " << p.prefill_seconds << ", \"prefill_tokens_per_s\": "
+      << per_second(static_cast<double>(p.prefill_tokens), p.prefill_seconds)
+      << ", \"decode_tokens\": " << p.decode_tokens << ", \"decode_s\": " << p.decode_seconds
+      << ", \"decode_tokens_per_s\": "
+      << per_second(static_cast<double>(p.decode_tokens), p.decode_seconds)
+      << ", \"decode_ms_p50\": " << percentile(p.token_seconds, 0.5) * 1e3
+      << ", \"decode_ms_p95\": " << percentile(p.token_seconds, 0.95) * 1e3
+      << ", \"sampling_s\": " << p.sampling_seconds
+      << ", \"decode_bytes_per_s\": " << effective_bandwidth(t)
+      << ", \"read_bytes_per_s\": " << t.read_bandwidth << ", \"peak_rss_bytes\": " << t.peak_rss_bytes
+      << ", \"cache_payload_bytes\": " << t.cache.payload << ", \"cache_scale_bytes\": " << t.cache.scales
+      << ", \"cache_rounding_bytes\": " << t.cache.rounding
+      << ", \"cache_metadata_bytes\": " << t.cache.metadata << "}";
+  return out.str();
+}
+
+}  // namespace quern::engine

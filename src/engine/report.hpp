@@ -1,0 +1,35 @@
+// The timing table of one run, as text and as JSON. Returns strings: printing is the tools' business.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/session.hpp"
+
+namespace quern::engine {
+
+struct Timings {
+  double load_seconds = 0, tokenize_seconds = 0;
+  PhaseTimes phases;
+  std::uint64_t weight_bytes_per_token = 0;   // read by one decode step
+  std::uint64_t cache_bytes_per_token = 0;    // read by one decode step, at the mean length
+  double read_bandwidth = 0;                  // bytes/s measured (limits.hpp); 0: not measured
+  std::uint64_t peak_rss_bytes = 0;
+  model::CacheBytes cache{};
+};
+
+// Sum of the matrices one decode step reads (a shared layer counts each time).
+std::uint64_t weight_bytes_per_token(const model::Model& model);
+
+// Fills the parts that follow from the session: phases, bytes, peak RSS of this process.
+Timings collect_timings(const model::Model& model, Session& session);
+
+// Value below which the fraction `p` of the samples lies (nearest rank); 0 without samples.
+double percentile(std::vector<double> samples, double p);
+
+// One line a phase, ends with a newline.
+std::string timings_text(const Timings& timings);
+// One object, seconds and bytes.
+std::string timings_json(const Timings& timings);
+
+}  // namespace quern::engine

@@ -1,0 +1,151 @@
+#include "engine/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+
+namespace quern::engine {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr std::size_t kSequence = 0;
+
+model::CacheOptions cache_options(const model::Model& model, const SessionOptions& options) {
+  model::CacheOptions cache = options.cache;
+  if (cache.max_tokens == 0) cache.max_tokens = model.contract.max_positions;
+  return cache;
+}
+
+}  // namespace
+
+struct Session::State {
+  State(const model::Model& model_, base::ThreadPool& pool, const SessionOptions& options)
+      : model(model_), max_tokens(cache_options(model_, options).max_tokens),
+        chunk(std::min(std::max<std::size_t>(options.prefill_chunk, 1), max_tokens)),
+        cache(model_, cache_options(model_, options)),
+        runner(model_, cache, pool, chunk,
+               options.total_length != 0 ? options.total_length : max_tokens) {
+    tokens.reserve(max_tokens);
+  }
+
+  const model::Model& model;
+  std::size_t max_tokens, chunk;
+  model::KvCache cache;
+  model::Runner runner;
+  std::vector<std::int32_t> tokens;   // held by the cache
+  PhaseTimes times;
+
+  void check_length(std::size_t n) const;
+  std::size_t keep_prefix(std::span<const std::int32_t> ids);
+  void run(std::span<const std::int32_t> ids, model::Want want);
+  void prefill(std::span<const std::int32_t> ids);
+  FinishReason decode(Sampler& sampler, const GenerateOptions& options,
+                      const std::function<bool(std::int32_t)>& on_token);
+};
+
+void Session::State::check_length(std::size_t n) const {
+  if (n == 0) base::reject("prompt", "is empty");
+  if (n > max_tokens)
+    base::reject("prompt", base::cat("prompt has ", n, " tokens, context is ", max_tokens));
+}
+
+// Cuts the cache back to what it shares with `ids`, but for the last id, whose logits are needed.
+std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
+  const std::size_t limit = std::min(tokens.size(), ids.size() - 1);
+  std::size_t common = 0;
+  while (common < limit && tokens[common] == ids[common]) ++common;
+  if (!cache.truncate(kSequence, common)) {
+    cache.clear(kSequence);
+    common = 0;
+  }
+  tokens.resize(common);
+  return common;
+}
+
+void Session::State::run(std::span<const std::int32_t> ids, model::Want want) {
+  const model::Slice slice{kSequence, ids, want};
+  runner.forward({&slice, 1});
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
+}
+
+void Session::State::prefill(std::span<const std::int32_t> ids) {
+  const Clock::time_point start = Clock::now();
+  times.prefill_tokens = ids.size();
+  while (!ids.empty()) {
+    const std::size_t n = std::min(chunk, ids.size());
+    run(ids.first(n), n == ids.size() ? model::Want::last : model::Want::none);
+    ids = ids.subspan(n);
+  }
+  times.prefill_seconds = seconds_since(start);
+}
+
+FinishReason Session::State::decode(Sampler& sampler, const GenerateOptions& options,
+                                    const std::function<bool(std::int32_t)>& on_token) {
+  const auto stops = [&](std::int32_t id) {
+    return !options.ignore_eos &&
+           std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end();
+  };
+  for (std::size_t step = 0; step < options.max_new_tokens; ++step) {
+    const Clock::time_point sampling = Clock::now();
+    const std::int32_t id = sampler.sample({runner.logits(0), model.contract.vocab_size}, step);
+    sampler.accept(id);
+    times.sampling_seconds += seconds_since(sampling);
+    if (stops(id)) return FinishReason::stop;
+    if (!on_token(id)) return FinishReason::interrupted;
+    if (step + 1 == options.max_new_tokens || tokens.size() == max_tokens) break;
+    const Clock::time_point start = Clock::now();
+    run({&id, 1}, model::Want::last);
+    times.token_seconds.push_back(seconds_since(start));
+    times.decode_seconds += times.token_seconds.back();
+    ++times.decode_tokens;
+  }
+  return FinishReason::length;
+}
+
+Session::Session(const model::Model& model, base::ThreadPool& pool, const SessionOptions& options)
+    : state_(std::make_unique<State>(model, pool, options)) {}
+
+Session::~Session() = default;
+
+FinishReason Session::generate(std::span<const std::int32_t> ids, Sampler& sampler,
+                               const GenerateOptions& options,
+                               const std::function<bool(std::int32_t)>& on_token) {
+  State& s = *state_;
+  if (s.model.contract.head.kind == contract::HeadKind::none)
+    base::reject("model", "has no output head: it cannot generate");
+  s.check_length(ids.size());
+  s.times = {};
+  s.times.token_seconds.reserve(std::min(options.max_new_tokens, s.max_tokens));
+  const std::size_t held = s.keep_prefix(ids);
+  s.prefill(ids.subspan(held));
+  for (const std::int32_t id : ids) sampler.accept(id);
+  return s.decode(sampler, options, on_token);
+}
+
+void Session::evaluate(std::span<const std::int32_t> ids,
+                       const std::function<void(std::size_t, const float*)>& on_logits) {
+  State& s = *state_;
+  s.check_length(ids.size());
+  s.cache.clear(kSequence);
+  s.tokens.clear();
+  for (std::size_t first = 0; first < ids.size(); first += s.chunk) {
+    s.run(ids.subspan(first, std::min(s.chunk, ids.size() - first)), model::Want::all);
+    for (std::size_t row = 0; row < s.runner.n_logits(); ++row)
+      on_logits(first + row, s.runner.logits(row));
+  }
+}
+
+const std::vector<std::int32_t>& Session::tokens() const { return state_->tokens; }
+const PhaseTimes& Session::times() const { return state_->times; }
+model::KvCache& Session::cache() { return state_->cache; }
+model::Runner& Session::runner() { return state_->runner; }
+
+}  // namespace quern::engine
