@@ -20,6 +20,14 @@ inline float round_to_f16(float value) {
   return base::f16_to_float(to_f16_saturated(value));
 }
 
+// Beyond this no f16 scale reaches a value, and squares of values still fit in a float.
+inline constexpr float kLargestValue = 0x1p24F;
+
+// Integer formats have no NaN (convert refuses them unless told otherwise): it becomes 0.
+inline float representable(float value) {
+  return value != value ? 0 : std::clamp(value, -kLargestValue, kLargestValue);
+}
+
 // To nearest even for |value| < 2^22, in plain arithmetic (the library call is slow on plain
 // x86-64).
 inline float round_to_even(float value) {

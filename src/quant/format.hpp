@@ -49,8 +49,9 @@ struct FormatTraits {
   bool foreign;                  // a keep format
   // Bytes of a super-block of 16 rows x `columns` (a multiple of column_step, <= 256).
   std::size_t (*super_block_bytes)(std::size_t columns);
-  // values [16, columns] row-major with `stride`, -> one super-block. Never fails: non-finite
-  // values were refused before. importance: per-column weights of the squared error, or nullptr.
+  // values [16, columns] row-major with `stride`, -> one super-block. Never fails; integer
+  // formats turn NaN into 0 and saturate infinities (convert refuses both by default).
+  // importance: per-column weights of the squared error, or nullptr.
   void (*encode)(const float* values, std::size_t stride, std::size_t columns,
                  const float* importance, std::byte* super_block);
   // One super-block -> values [16, columns] row-major with `stride`: the exact real value of each

@@ -53,9 +53,6 @@ constexpr NearestTables make_nearest_tables() {
 
 constinit const NearestTables kNearest = make_nearest_tables();
 
-// Beyond this no f16 scale reaches a value; the squares below still fit in a float.
-constexpr float kLargestValue = 0x1p24F;
-
 constexpr std::size_t kCandidates = 32;
 constexpr float kFirstFactor = 0.7F;  // candidate scales, in units of largest value / 127
 constexpr float kLastFactor = 1.8F;
@@ -79,7 +76,7 @@ Row prepare(const float* values, std::size_t columns, const float* weights) {
   row.n_groups = columns / kGroup;
   float largest = 0;
   for (std::size_t k = 0; k < columns; ++k) {
-    row.x[k] = std::clamp(values[k], -kLargestValue, kLargestValue);
+    row.x[k] = representable(values[k]);
     row.weight[k] = weights == nullptr ? 1 : weights[k];
     largest = std::max(largest, row.weight[k]);
   }

@@ -20,7 +20,8 @@ std::size_t code_byte(std::size_t row, std::size_t column) {
 // subnormals a step is coarse and the scale may have to go up by one.
 base::F16 group_scale(const float* x) {
   float amax = 0;
-  for (std::size_t k = 0; k < kGroupColumns; ++k) amax = std::max(amax, std::fabs(x[k]));
+  for (std::size_t k = 0; k < kGroupColumns; ++k)
+    amax = std::max(amax, std::fabs(representable(x[k])));
   if (amax == 0) return 0;
   const base::F16 scale = to_f16_saturated(amax / kLargestCode);
   const bool covers = amax < (kLargestCode + 0.5F) * base::f16_to_float(scale);
@@ -40,7 +41,8 @@ void Q8::encode(const float* values, std::size_t stride, std::size_t columns, co
       const float scale = base::f16_to_float(bits);
       std::memcpy(scales + (begin / kGroupColumns * kPanelRows + row) * 2, &bits, 2);
       for (std::size_t k = 0; k < kGroupColumns; ++k) {
-        const float real = scale == 0 ? 0 : std::clamp(x[k] / scale, -kLargestCode, kLargestCode);
+        const float real =
+            scale == 0 ? 0 : std::clamp(representable(x[k]) / scale, -kLargestCode, kLargestCode);
         super_block[code_byte(row, begin + k)] =
             static_cast<std::byte>(static_cast<std::int8_t>(round_to_even(real)));
       }

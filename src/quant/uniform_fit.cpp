@@ -9,8 +9,6 @@ namespace quern::quant {
 
 namespace {
 
-// Beyond this no f16 scale reaches a value, and squares of it still fit in a float.
-constexpr float kLargestValue = 0x1p24F;
 constexpr int kCandidates = 19;  // steps around the one that just covers the range
 
 struct Group {
@@ -22,7 +20,7 @@ Group prepare(const float* values, const float* weights) {
   Group group;
   float largest = 0;
   for (std::size_t k = 0; k < kGroupColumns; ++k) {
-    group.x[k] = std::clamp(values[k], -kLargestValue, kLargestValue);
+    group.x[k] = representable(values[k]);
     group.weight[k] = weights == nullptr ? 1 : weights[k];
     largest = std::max(largest, group.weight[k]);
   }
