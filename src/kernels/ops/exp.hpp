@@ -1,0 +1,103 @@
+// exp, expm1, tanh, sigmoid and the Gaussian tail on sixteen lanes, from the primitives only: no libm, so
+// that every ISA gives the same bits. Polynomials are minimax fits in float (errors beside them).
+// NaN gives NaN; nothing here reads memory.
+#pragma once
+
+#include <cstdint>
+
+namespace quern::kernels {
+
+template <class P>
+struct Exp {
+  using V16 = typename P::V16;
+  using I16 = typename P::I16;
+
+  // x = n ln 2 + r, |r| <= ln 2 / 2; expm1_r = e^r - 1 to 4e-9. x must be in [-105, 90] or NaN.
+  struct Reduced {
+    V16 n;         // whole number in [-152, 130]; -152 for NaN, so that it can become an exponent
+    V16 expm1_r;   // NaN for NaN
+  };
+  static Reduced reduce(V16 x) {
+    constexpr float kLog2E = 1.44269504088896341f;
+    constexpr float kLn2High = 0.693359375f;         // 10 bits: n * kLn2High is exact
+    constexpr float kLn2Low = -2.12194440054690583e-4f;
+    const V16 n = P::max(whole(P::mul(x, P::set(kLog2E))), P::set(-152.0f));
+    V16 r = P::fma(n, P::set(-kLn2High), x);
+    r = P::fma(n, P::set(-kLn2Low), r);
+    V16 q = P::set(0.0013950489f);
+    q = P::fma(q, r, P::set(0.0083688898f));
+    q = P::fma(q, r, P::set(0.041666206f));
+    q = P::fma(q, r, P::set(0.16666518f));
+    q = P::fma(q, r, P::set(0.5f));
+    return {n, P::fma(P::mul(q, r), r, r)};
+  }
+
+  // <= 1 ulp; below -104 zero, above 88.73 infinity.
+  static V16 exp(V16 x) {
+    const Reduced a = reduce(clamp(x, -105.0f, 90.0f));
+    // 2^n in two factors, as n leaves the range of a float's exponent on both sides.
+    const V16 half_n = whole(P::mul(a.n, P::set(0.5f)));
+    const V16 first = P::exp2i(P::to_int(half_n));
+    const V16 second = P::exp2i(P::to_int(P::sub(a.n, half_n)));
+    return P::mul(P::mul(P::add(P::set(1.0f), a.expm1_r), first), second);
+  }
+
+  // e^x - 1, relative error <= 3 ulp also near 0. x in [-80, 80] or NaN.
+  static V16 expm1(V16 x) {
+    const Reduced a = reduce(x);
+    const V16 power = P::exp2i(P::to_int(P::max(a.n, P::set(-126.0f))));
+    return P::fma(power, a.expm1_r, P::sub(power, P::set(1.0f)));
+  }
+
+  static V16 tanh(V16 x) {
+    // Beyond 10 it is 1 within half an ulp.
+    const V16 e = expm1(P::mul(P::set(2.0f), clamp(x, -10.0f, 10.0f)));
+    return P::div(e, P::add(e, P::set(2.0f)));
+  }
+
+  static V16 softcap(V16 x, float cap) {
+    return P::mul(P::set(cap), tanh(P::div(x, P::set(cap))));
+  }
+
+  // x / (1 + e^-t): x * sigmoid(t).
+  static V16 times_sigmoid(V16 x, V16 t) {
+    const V16 e = exp(P::sub(P::zero(), t));
+    return P::div(x, P::add(P::set(1.0f), e));
+  }
+
+  // erfc(a / sqrt 2) / 2, the share of a standard normal above a; a in [0, 6] or NaN. Fit of its
+  // logarithm; absolute error below 5e-8.
+  static V16 normal_tail(V16 a) {
+    V16 q = P::set(9.57201905e-07f);
+    q = P::fma(q, a, P::set(-1.58096900e-05f));
+    q = P::fma(q, a, P::set(7.80744958e-05f));
+    q = P::fma(q, a, P::set(2.07840450e-04f));
+    q = P::fma(q, a, P::set(-5.02875866e-03f));
+    q = P::fma(q, a, P::set(3.64688002e-02f));
+    q = P::fma(q, a, P::set(3.18275422e-01f));
+    q = P::fma(q, a, P::set(7.97887862e-01f));
+    q = P::fma(q, a, P::set(6.93147123e-01f));
+    return exp(P::sub(P::zero(), q));
+  }
+
+  // One value through the vector code: the same bits as a lane of exp().
+  static float exp1(float x) {
+    float lanes[16];
+    P::store(lanes, exp(P::set(x)));
+    return lanes[0];
+  }
+
+  // Bounds on the left: min and max give their right operand when one is NaN.
+  static V16 clamp(V16 x, float low, float high) {
+    return P::min(P::set(high), P::max(P::set(low), x));
+  }
+
+ private:
+  // Nearest whole number, ties to even, for |x| < 2^22: adding 1.5 * 2^23 leaves no fraction bits.
+  static V16 whole(V16 x) {
+    const V16 magic = P::set(12582912.0f);
+    return P::sub(P::add(x, magic), magic);
+  }
+};
+
+}  // namespace quern::kernels
