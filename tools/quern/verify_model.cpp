@@ -1,0 +1,240 @@
+// Checks of `quern verify` that run the model: causality, determinism, cache and positions.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+#include "contract/tensors.hpp"
+#include "model/position.hpp"
+#include "verify.hpp"
+
+namespace quern::tool {
+
+namespace {
+
+// Rows [first, end) of two logit matrices, bit for bit.
+bool same_rows(const std::vector<float>& a, const std::vector<float>& b, std::size_t first, std::size_t end,
+               std::size_t width) {
+  return std::memcmp(a.data() + first * width, b.data() + first * width, (end - first) * width * sizeof(float)) == 0;
+}
+
+std::size_t sample_length(const VerifyContext& context, std::size_t wanted) {
+  return std::min(wanted, context.model().contract.max_positions);
+}
+
+std::uint64_t formula_payload(const VerifyContext& context, const std::vector<std::size_t>& lengths) {
+  const kernels::CacheType k = parse_cache_type(context.options.k_type, "-ctk");
+  const kernels::CacheType v = parse_cache_type(context.options.v_type, "-ctv");
+  std::uint64_t tokens = 0, bytes_per_token = 0;
+  for (const std::size_t length : lengths) tokens += length;
+  for (const model::Model::CacheLayerSpec& layer : context.model().cache_layers)
+    bytes_per_token += layer.n_kv_heads * (layer.d_k * kernels::cache_value_bytes(k) +
+                                           layer.d_v * kernels::cache_value_bytes(v));
+  return tokens * bytes_per_token;
+}
+
+// The shortest window, so that no layer has given a block back at the lengths we try.
+std::size_t shortest_window(const VerifyContext& context) {
+  std::size_t shortest = SIZE_MAX;
+  for (const model::Model::CacheLayerSpec& layer : context.model().cache_layers)
+    if (layer.window) shortest = std::min(shortest, *layer.window);
+  return shortest;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> sample_ids(const VerifyContext& context, std::size_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::int32_t> ids(n);
+  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % context.model().contract.vocab_size);
+  return ids;
+}
+
+std::vector<float> all_logits(const VerifyContext& context, const std::vector<std::int32_t>& ids,
+                              std::size_t chunk, std::size_t threads) {
+  const model::Model& model = context.model();
+  const std::size_t width = model.contract.vocab_size;
+  model::CacheOptions cache_options = session_options(context.loaded, context.options, ids.size()).cache;
+  cache_options.max_tokens = ids.size();
+  base::ThreadPool pool(threads);
+  model::KvCache cache(model, cache_options);
+  model::Runner runner(model, cache, pool, std::min(chunk, ids.size()), ids.size());
+  std::vector<float> logits(ids.size() * width);
+  for (std::size_t at = 0; at < ids.size(); at += chunk) {
+    const std::size_t n = std::min(chunk, ids.size() - at);
+    const model::Slice slice{0, {ids.data() + at, n}, model::Want::all};
+    runner.forward({&slice, 1});
+    for (std::size_t i = 0; i < n; ++i)
+      std::memcpy(logits.data() + (at + i) * width, runner.logits(i), width * sizeof(float));
+  }
+  return logits;
+}
+
+CheckResult check_causality(const VerifyContext& context) {
+  const std::size_t n = sample_length(context, 48), width = context.model().contract.vocab_size;
+  const std::size_t threads = context.loaded.pool->n_threads();
+  const std::vector<std::int32_t> ids = sample_ids(context, n);
+  const std::vector<float> base_logits = all_logits(context, ids, n, threads);
+  std::size_t unseen = 0, seen = 0;
+  for (const std::size_t changed : {std::size_t{1}, n / 2, n - 1}) {
+    std::vector<std::int32_t> other = ids;
+    other[changed] = (other[changed] + 1) % static_cast<std::int32_t>(width);
+    const std::vector<float> logits = all_logits(context, other, n, threads);
+    if (!same_rows(base_logits, logits, 0, changed, width))
+      return {false, base::cat("changing position ", changed, " of ", n, " changed logits before it")};
+    unseen += changed;
+    if (same_rows(base_logits, logits, changed, changed + 1, width))
+      return {false, base::cat("changing position ", changed, " did not change its own logits")};
+    ++seen;
+  }
+  return {true, base::cat("3 changed positions of ", n, ": logits of ", unseen, " earlier positions bit-equal, ",
+                          seen, " own positions changed")};
+}
+
+CheckResult check_decode(const VerifyContext& context) {
+  const std::size_t n = sample_length(context, 70), width = context.model().contract.vocab_size;
+  const std::vector<std::int32_t> ids = sample_ids(context, n);
+  const std::size_t threads = context.loaded.pool->n_threads();
+  const bool same = same_rows(all_logits(context, ids, n, threads), all_logits(context, ids, 1, threads), 0, n, width);
+  return {same, base::cat("logits of ", n, " positions, token by token and in one prefill: ",
+                          same ? "bit-equal" : "different")};
+}
+
+CheckResult check_threads(const VerifyContext& context) {
+  const std::size_t n = sample_length(context, 70), width = context.model().contract.vocab_size;
+  const std::vector<std::int32_t> ids = sample_ids(context, n);
+  const std::vector<float> expected = all_logits(context, ids, n, 1);
+  struct Way {
+    std::size_t chunk, threads;
+  };
+  for (const Way way : {Way{n, 2}, Way{n, 3}, Way{1, 2}, Way{7, 1}, Way{7, 3}, Way{64, 2}})
+    if (!same_rows(expected, all_logits(context, ids, way.chunk, way.threads), 0, n, width))
+      return {false, base::cat("chunk ", way.chunk, " on ", way.threads, " threads differs from one prefill on one")};
+  return {true, base::cat("1, 2, 3 threads and chunks of 1, 7, 64, ", n, " tokens: bit-equal")};
+}
+
+CheckResult check_cache_bytes(const VerifyContext& context) {
+  const std::size_t longest = std::min({std::size_t{100}, shortest_window(context), context.model().contract.max_positions});
+  std::string detail;
+  for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{1}, {longest}, {longest, 33}, {1, 2, 3, longest}}) {
+    std::vector<std::size_t> lengths = shape;
+    for (std::size_t& length : lengths) length = std::min(length, longest);
+    model::CacheOptions options = session_options(context.loaded, context.options, longest).cache;
+    options.max_tokens = longest;
+    options.n_sequences = lengths.size();
+    model::KvCache cache(context.model(), options);
+    model::Runner runner(context.model(), cache, *context.loaded.pool, longest, longest);
+    for (std::size_t sequence = 0; sequence < lengths.size(); ++sequence) {
+      const std::vector<std::int32_t> ids = sample_ids(context, lengths[sequence]);
+      const model::Slice slice{sequence, ids, model::Want::none};
+      runner.forward({&slice, 1});
+    }
+    const model::CacheBytes bytes = cache.bytes();
+    const std::uint64_t formula = formula_payload(context, lengths);
+    if (bytes.payload != formula)
+      return {false, base::cat(lengths.size(), " sequences: ", bytes.payload, " bytes measured, ", formula, " by formula")};
+    detail = base::cat("4 batches; the last (", lengths.size(), " sequences): payload ", base::grouped(bytes.payload),
+                       " B = formula, scales ", base::grouped(bytes.scales), ", block rounding ",
+                       base::grouped(bytes.rounding), ", metadata ", base::grouped(bytes.metadata));
+  }
+  return {true, detail};
+}
+
+namespace {
+
+// Largest error of the angle tables against long double, at the trained length and beside it.
+double rope_error(const contract::Rope& rope, std::size_t trained) {
+  const model::RopeFrequencies frequencies = model::rope_frequencies(rope, trained);
+  const std::size_t half = frequencies.inv_freq.size();
+  std::vector<float> cosine(half), sine(half);
+  double worst = 0;
+  for (const std::size_t position : {std::size_t{0}, std::size_t{1}, trained - 1, trained, trained + 1}) {
+    model::rope_angles(frequencies, position, cosine.data(), sine.data());
+    for (std::size_t i = 0; i < half; ++i) {
+      const long double angle = static_cast<long double>(position) * static_cast<long double>(frequencies.inv_freq[i]);
+      const auto mscale = static_cast<long double>(frequencies.mscale);
+      worst = std::max({worst, static_cast<double>(std::fabs(cosine[i] - std::cos(angle) * mscale)),
+                        static_cast<double>(std::fabs(sine[i] - std::sin(angle) * mscale))});
+    }
+  }
+  return worst;
+}
+
+// The trained length and its neighbours through the model itself: the last tokens one by one equal a prefill.
+CheckResult check_trained_length(const VerifyContext& context, const std::string& so_far) {
+  const bool table = context.model().contract.embedding.positions.has_value();
+  const std::size_t trained = context.model().contract.max_positions;
+  const std::size_t n = table ? trained : trained + 1, width = context.model().contract.vocab_size;
+  const std::vector<std::int32_t> ids = sample_ids(context, n + 1);
+  const auto tail = [&](std::size_t last_chunk) {
+    model::CacheOptions options = session_options(context.loaded, context.options, n).cache;
+    options.max_tokens = n + 1;
+    model::KvCache cache(context.model(), options);
+    model::Runner runner(context.model(), cache, *context.loaded.pool, 512, n);
+    std::vector<float> rows;
+    for (std::size_t at = 0; at < n;) {
+      const std::size_t step = at + 3 >= n ? std::min(last_chunk, n - at) : std::min<std::size_t>(512, n - 3 - at);
+      const model::Slice slice{0, {ids.data() + at, step}, at + 3 >= n ? model::Want::all : model::Want::none};
+      runner.forward({&slice, 1});
+      for (std::size_t i = 0; at + 3 >= n && i < step; ++i)
+        rows.insert(rows.end(), runner.logits(i), runner.logits(i) + width);
+      at += step;
+    }
+    if (table) {
+      const model::Slice beyond{0, {ids.data() + n, 1}, model::Want::last};
+      try {
+        runner.forward({&beyond, 1});
+        rows.clear();   // a position that the table does not have was accepted
+      } catch (const base::Error&) {
+      }
+    }
+    return rows;
+  };
+  const std::vector<float> singles = tail(1), together = tail(3);
+  const bool same = !singles.empty() && singles.size() == together.size() &&
+                    same_rows(singles, together, 0, singles.size() / width, width);
+  const bool finite = std::all_of(singles.begin(), singles.end(), [](float x) { return std::isfinite(x); });
+  return {same && finite, base::cat(so_far, "; logits around position ", trained, same && finite ? ": finite, " : ": wrong, ",
+                                    "decode = prefill", table ? ", the position after the table is refused" : "")};
+}
+
+}  // namespace
+
+CheckResult check_positions(const VerifyContext& context) {
+  const contract::Contract& contract = context.model().contract;
+  const std::size_t trained = contract.max_positions;
+  double worst = 0;
+  for (const auto& [name, rope] : contract.ropes) worst = std::max(worst, rope_error(rope, trained));
+  if (worst > 1e-6)
+    return {false, base::cat("rope angles around position ", trained, " differ by ", worst, " from long double")};
+  // A cached prefix: the rest of the text starts at its offset, as if it had been computed in one piece.
+  const std::size_t n = sample_length(context, 50), prefix = n / 2, width = contract.vocab_size;
+  const std::vector<std::int32_t> ids = sample_ids(context, n), other = sample_ids(context, n, 2);
+  model::CacheOptions options = session_options(context.loaded, context.options, n).cache;
+  options.max_tokens = n;
+  model::KvCache cache(context.model(), options);
+  model::Runner runner(context.model(), cache, *context.loaded.pool, n, n);
+  std::vector<std::int32_t> first(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prefix));
+  first.insert(first.end(), other.begin(), other.begin() + static_cast<std::ptrdiff_t>(n - prefix));
+  const model::Slice whole{0, first, model::Want::none};
+  runner.forward({&whole, 1});
+  std::string detail = base::cat("rope angles at 0, 1, ", trained - 1, ", ", trained, ", ", trained + 1,
+                                 " within ", worst, " of long double");
+  if (contract.ropes.empty()) detail = base::cat(contract.embedding.positions ? "position table of " : "no rope, ", trained, " rows");
+  if (cache.truncate(0, prefix)) {
+    const model::Slice rest{0, {ids.data() + prefix, n - prefix}, model::Want::all};
+    runner.forward({&rest, 1});
+    const std::vector<float> expected = all_logits(context, ids, n, context.loaded.pool->n_threads());
+    for (std::size_t i = 0; i < n - prefix; ++i)
+      if (std::memcmp(runner.logits(i), expected.data() + (prefix + i) * width, width * sizeof(float)) != 0)
+        return {false, base::cat("position ", prefix + i, " after a cached prefix of ", prefix, " differs from one prefill")};
+    detail += base::cat("; ", n - prefix, " positions after a cached prefix of ", prefix, ": bit-equal");
+  }
+  return context.full ? check_trained_length(context, detail) : CheckResult{true, detail};
+}
+
+}  // namespace quern::tool
