@@ -76,22 +76,40 @@ struct ProbeOps {
     P::store_i8(reinterpret_cast<std::int8_t*>(out.row[kStoreI8]), bytes);
   }
 
+  static Line lookup256(const ProbeInput& in, Line index) {
+    if constexpr (P::kHasLookup256) {
+      return P::lookup256(in.table, index);
+    } else {
+      alignas(64) std::uint8_t bytes[64];
+      P::store_line(reinterpret_cast<std::byte*>(bytes), index);
+      for (std::uint8_t& b : bytes) b = static_cast<std::uint8_t>(in.table[b]);
+      return P::load_line(reinterpret_cast<const std::byte*>(bytes));
+    }
+  }
+
+  static constexpr std::int8_t kEighths[16] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, 0};
+
   static void lines(const ProbeInput& in, ProbeOutput& out) {
     const std::byte* bytes = reinterpret_cast<const std::byte*>(in.line);
     const Line w = P::load_line(bytes);
     const I16 acc = P::template shift_right<8>(P::iload(in.i));
     put(out, kDot4, P::dot4(acc, w, in.activation));
-    put(out, kDot4Unsigned, P::dot4_unsigned(acc, P::low_nibbles(w), in.activation));
+    put(out, kDot4Unsigned, P::dot4_unsigned(acc, P::low_nibbles(w), P::quad(in.activation)));
     std::int32_t sum = 0;
     for (int k = 0; k < 4; ++k) sum += in.activation[k];
     const I16 start = P::iadd(acc, P::iset(-P::kBias * sum));
-    put(out, kDot4Biased, P::dot4_biased(start, P::bias_line(w), in.activation));
+    put(out, kDot4Biased, P::dot4_biased(start, P::bias_line(w), P::quad(in.activation)));
     put(out, kLowNibbles, P::low_nibbles(w));
     put(out, kHighNibbles, P::high_nibbles(w));
     put(out, kBitLine, P::bit_line(bytes, 16));
     put(out, kOrLine, P::or_line(P::low_nibbles(w), P::bit_line(bytes, 16)));
     put(out, kRowLow, P::row_low_nibbles(bytes));
     put(out, kRowHigh, P::row_high_nibbles(bytes));
+    const Line picked = P::lookup16(in.line, P::low_nibbles(w));
+    put(out, kLookup16, picked);
+    const Line scales = P::lookup16(kEighths, P::row_high_nibbles(bytes));
+    put(out, kScaleEighths, P::scale_eighths(picked, P::scale_line(scales)));
+    put(out, kLookup256, lookup256(in, w));
   }
 
   static void run(const ProbeInput& in, ProbeOutput& out) {

@@ -13,6 +13,7 @@ struct ProbeInput {
   std::uint16_t half[32];
   std::int8_t line[64];       // any codes
   std::int8_t activation[4];  // in [-127, 127]
+  std::int8_t table[256];
   std::size_t n;              // lanes of load_n and store_n, 1..16
 };
 
@@ -21,7 +22,8 @@ enum ProbeRow : std::size_t {
   kAdd, kSub, kMul, kDiv, kFma, kMax, kMin, kAbs, kSelectLess, kReduceAdd, kReduceMax,
   kIntAdd, kIntAnd, kIntOr, kShiftLeft, kShiftRight, kFloatBits, kToFloat, kToInt, kExp2i,
   kIntReduce, kStoreI8, kLoadI8, kLoadU8, kDot4, kDot4Unsigned, kDot4Biased,
-  kLowNibbles, kHighNibbles, kOrLine, kBitLine, kRowLow, kRowHigh, kProbeRows
+  kLowNibbles, kHighNibbles, kOrLine, kBitLine, kRowLow, kRowHigh, kLookup16, kScaleEighths,
+  kLookup256, kProbeRows
 };
 
 struct ProbeOutput {

@@ -80,6 +80,7 @@ ProbeInput random_input(std::mt19937& rng) {
   for (auto& h : in.half) h = static_cast<std::uint16_t>(rng());
   for (auto& w : in.line) w = static_cast<std::int8_t>(rng());
   for (auto& x : in.activation) x = static_cast<std::int8_t>(static_cast<int>(rng() % 255) - 127);
+  for (auto& t : in.table) t = static_cast<std::int8_t>(rng());
   in.n = 1 + rng() % 16;
   return in;
 }

@@ -13,6 +13,7 @@ namespace quern::kernels {
 
 struct Avx2 {
   static constexpr const char* kName = "avx2";
+  static constexpr int kTileLanes = 4;
   static constexpr const char* kDescription = "AVX2, FMA and F16C; byte products through pmaddubsw";
 
   // ---- float lanes ----
@@ -153,22 +154,24 @@ struct Avx2 {
     store256(p, w.lo);
     store256(p + 32, w.hi);
   }
-  // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.
-  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) {
-    const __m256i x = broadcast4(a);
-    return {add_pairs(acc.lo, _mm256_maddubs_epi16(_mm256_abs_epi8(w.lo), _mm256_sign_epi8(x, w.lo))),
-            add_pairs(acc.hi, _mm256_maddubs_epi16(_mm256_abs_epi8(w.hi), _mm256_sign_epi8(x, w.hi)))};
+  using Quad = __m256i;
+  [[gnu::always_inline]] static Quad quad(const std::int8_t* a) {
+    std::int32_t four;
+    __builtin_memcpy(&four, a, 4);
+    return _mm256_set1_epi32(four);
   }
-  [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, const std::int8_t* a) {
-    const __m256i x = broadcast4(a);
-    return {add_pairs(acc.lo, _mm256_maddubs_epi16(w.lo, x)),
-            add_pairs(acc.hi, _mm256_maddubs_epi16(w.hi, x))};
+  // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, Quad a) {
+    return {add_pairs(acc.lo, _mm256_maddubs_epi16(_mm256_abs_epi8(w.lo), _mm256_sign_epi8(a, w.lo))),
+            add_pairs(acc.hi, _mm256_maddubs_epi16(_mm256_abs_epi8(w.hi), _mm256_sign_epi8(a, w.hi)))};
+  }
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) { return dot4(acc, w, quad(a)); }
+  [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, Quad a) {
+    return {add_pairs(acc.lo, _mm256_maddubs_epi16(w.lo, a)), add_pairs(acc.hi, _mm256_maddubs_epi16(w.hi, a))};
   }
   static constexpr std::int32_t kBias = 0;
   [[gnu::always_inline]] static Line bias_line(Line w) { return w; }
-  [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, const std::int8_t* a) {
-    return dot4(acc, w, a);
-  }
+  [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, Quad a) { return dot4(acc, w, a); }
 
   // ---- packed code lines ----
   [[gnu::always_inline]] static Line low_nibbles(Line w) {
@@ -191,11 +194,27 @@ struct Avx2 {
     return spread_rows(_mm_and_si128(_mm_srli_epi16(load128(p), 4), _mm_set1_epi8(15)));
   }
 
+  // ---- tables of bytes ----
+  [[gnu::always_inline]] static Line lookup16(const std::int8_t* table, Line index) {
+    const __m256i both = _mm256_broadcastsi128_si256(load128(table));
+    return {_mm256_shuffle_epi8(both, index.lo), _mm256_shuffle_epi8(both, index.hi)};
+  }
+  // 16-bit lanes of s << 4: pmulhrsw of (a << 8) and (s << 4) is (a * s * 4096 + 16384) >> 15.
+  struct ScaleLine { __m256i lo, hi; };
+  [[gnu::always_inline]] static ScaleLine scale_line(Line s) {
+    const __m256i mask = _mm256_set1_epi16(static_cast<short>(0xfff0));
+    return {_mm256_and_si256(_mm256_srai_epi16(s.lo, 4), mask), _mm256_and_si256(_mm256_srai_epi16(s.hi, 4), mask)};
+  }
+  [[gnu::always_inline]] static Line scale_eighths(Line a, ScaleLine s) {
+    return {scale_half(a.lo, s.lo), scale_half(a.hi, s.hi)};
+  }
+  static constexpr bool kHasLookup256 = false;
+
   [[gnu::always_inline]] static void prefetch(const std::byte* p) {
     _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
   }
 
-  // ---- of this header and of ISA-specific members of formats ----
+  // ---- plain loads and stores ----
   [[gnu::always_inline]] static __m256i load256(const void* p) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(p));
   }
@@ -208,16 +227,16 @@ struct Avx2 {
   [[gnu::always_inline]] static void store128(void* p, __m128i x) {
     _mm_storeu_si128(static_cast<__m128i*>(p), x);
   }
-  [[gnu::always_inline]] static __m256i broadcast4(const std::int8_t* a) {
-    std::int32_t four;
-    __builtin_memcpy(&four, a, 4);
-    return _mm256_set1_epi32(four);
-  }
+ private:
   [[gnu::always_inline]] static __m256i add_pairs(__m256i acc, __m256i pairs) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
-
- private:
+  [[gnu::always_inline]] static __m256i scale_half(__m256i a, __m256i s) {
+    const __m256i odd_bytes = _mm256_set1_epi16(static_cast<short>(0xff00));
+    const __m256i even = _mm256_mulhrs_epi16(_mm256_slli_epi16(a, 8), s);
+    const __m256i odd = _mm256_mulhrs_epi16(_mm256_and_si256(a, odd_bytes), s);
+    return _mm256_blendv_epi8(even, _mm256_slli_epi16(odd, 8), odd_bytes);
+  }
   // All ones in lane i where first + i < n.
   [[gnu::always_inline]] static __m256i lanes_below(std::size_t n, int first) {
     const __m256i lanes = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(first));

@@ -100,6 +100,12 @@ struct Avx512Lanes {
   struct Line { __m512i v; };
   [[gnu::always_inline]] static Line load_line(const std::byte* p) { return {load512(p)}; }
   [[gnu::always_inline]] static void store_line(std::byte* p, Line w) { _mm512_storeu_si512(p, w.v); }
+  using Quad = __m512i;
+  [[gnu::always_inline]] static Quad quad(const std::int8_t* a) {
+    std::int32_t four;
+    __builtin_memcpy(&four, a, 4);
+    return _mm512_set1_epi32(four);
+  }
   [[gnu::always_inline]] static Line low_nibbles(Line w) {
     return {_mm512_and_si512(w.v, _mm512_set1_epi8(15))};
   }
@@ -117,22 +123,33 @@ struct Avx512Lanes {
     return spread_rows(_mm_and_si128(_mm_srli_epi16(load128(p), 4), _mm_set1_epi8(15)));
   }
 
+  // ---- tables of bytes ----
+  [[gnu::always_inline]] static Line lookup16(const std::int8_t* table, Line index) {
+    return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load128(table)), index.v)};
+  }
+  // 16-bit lanes of s << 4: pmulhrsw of (a << 8) and (s << 4) is (a * s * 4096 + 16384) >> 15.
+  struct ScaleLine { __m512i v; };
+  [[gnu::always_inline]] static ScaleLine scale_line(Line s) {
+    return {_mm512_and_si512(_mm512_srai_epi16(s.v, 4), _mm512_set1_epi16(static_cast<short>(0xfff0)))};
+  }
+  [[gnu::always_inline]] static Line scale_eighths(Line a, ScaleLine s) {
+    const __m512i odd_bytes = _mm512_set1_epi16(static_cast<short>(0xff00));
+    const __m512i even = _mm512_mulhrs_epi16(_mm512_slli_epi16(a.v, 8), s.v);
+    const __m512i odd = _mm512_mulhrs_epi16(_mm512_and_si512(a.v, odd_bytes), s.v);
+    return {_mm512_mask_mov_epi8(even, 0xaaaaaaaaaaaaaaaau, _mm512_slli_epi16(odd, 8))};
+  }
+
   [[gnu::always_inline]] static void prefetch(const std::byte* p) {
     _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
   }
 
-  // ---- of this header and of ISA-specific members of formats ----
+  // ---- plain loads ----
   [[gnu::always_inline]] static __m512i load512(const void* p) { return _mm512_loadu_si512(p); }
   [[gnu::always_inline]] static __m256i load256(const void* p) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(p));
   }
   [[gnu::always_inline]] static __m128i load128(const void* p) {
     return _mm_loadu_si128(static_cast<const __m128i*>(p));
-  }
-  [[gnu::always_inline]] static __m512i broadcast4(const std::int8_t* a) {
-    std::int32_t four;
-    __builtin_memcpy(&four, a, 4);
-    return _mm512_set1_epi32(four);
   }
 
  private:
@@ -147,22 +164,22 @@ struct Avx512Lanes {
 
 struct Avx512 : Avx512Lanes<Avx512> {
   static constexpr const char* kName = "avx512";
+  static constexpr int kTileLanes = 12;
   static constexpr const char* kDescription = "AVX-512 F, BW, DQ, VL; byte products through pmaddubsw";
 
   // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.
-  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) {
-    const __m512i x = broadcast4(a);
-    const __m512i signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w.v), _mm512_setzero_si512(), x);
-    return add_pairs(acc, _mm512_maddubs_epi16(_mm512_abs_epi8(w.v), signed_x));
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, Quad a) {
+    const __m512i signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w.v), _mm512_setzero_si512(), a);
+    return add_pairs(acc, _mm512_maddubs_epi16(_mm512_abs_epi8(w.v), signed_a));
   }
-  [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, const std::int8_t* a) {
-    return add_pairs(acc, _mm512_maddubs_epi16(w.v, broadcast4(a)));
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) { return dot4(acc, w, quad(a)); }
+  [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, Quad a) {
+    return add_pairs(acc, _mm512_maddubs_epi16(w.v, a));
   }
   static constexpr std::int32_t kBias = 0;
   [[gnu::always_inline]] static Line bias_line(Line w) { return w; }
-  [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, const std::int8_t* a) {
-    return dot4(acc, w, a);
-  }
+  [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, Quad a) { return dot4(acc, w, a); }
+  static constexpr bool kHasLookup256 = false;
 
  private:
   [[gnu::always_inline]] static I16 add_pairs(I16 acc, __m512i pairs) {

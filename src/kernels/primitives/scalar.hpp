@@ -12,6 +12,7 @@ namespace quern::kernels {
 
 struct Scalar {
   static constexpr const char* kName = "scalar";
+  static constexpr int kTileLanes = 8;  // V16 accumulators that fit the registers: sizes the tiles
   static constexpr const char* kDescription = "portable C++, one lane at a time";
 
   // ---- float lanes ----
@@ -112,22 +113,26 @@ struct Scalar {
   }
 
   // ---- code lines: 16 rows x 4 columns of 8-bit codes ----
-  // `a` points to 4 int8 activations in [-127, 127]; acc[r] += sum over j < 4 of line[4r + j] * a[j], exact.
   struct Line { std::int8_t code[64]; };
   static Line load_line(const std::byte* p) { Line r; std::memcpy(r.code, p, 64); return r; }
   static void store_line(std::byte* p, const Line& w) { std::memcpy(p, w.code, 64); }
-  static I16 dot4(I16 acc, const Line& w, const std::int8_t* a) {
+  // Four int8 activations in [-127, 127], to be met by every row of a line.
+  struct Quad { std::int8_t code[4]; };
+  static Quad quad(const std::int8_t* a) { Quad r; std::memcpy(r.code, a, 4); return r; }
+  // acc[r] += sum over j < 4 of line[4r + j] * a[j], exact.
+  static I16 dot4(I16 acc, const Line& w, Quad a) {
     for (int r = 0; r < 16; ++r)
-      for (int j = 0; j < 4; ++j) acc.lane[r] += std::int32_t{w.code[4 * r + j]} * a[j];
+      for (int j = 0; j < 4; ++j) acc.lane[r] += std::int32_t{w.code[4 * r + j]} * a.code[j];
     return acc;
   }
+  static I16 dot4(I16 acc, const Line& w, const std::int8_t* a) { return dot4(acc, w, quad(a)); }
   // The same for codes known to be in [0, 127]: cheaper where the dot product wants unsigned weights.
-  static I16 dot4_unsigned(I16 acc, const Line& w, const std::int8_t* a) { return dot4(acc, w, a); }
+  static I16 dot4_unsigned(I16 acc, const Line& w, Quad a) { return dot4(acc, w, a); }
   // The same for signed codes stored as code + kBias (0: as they are; 128: as the unsigned byte code ^ 0x80).
   // The caller takes kBias * sum(a) off the result.
   static constexpr std::int32_t kBias = 0;
   static Line bias_line(Line w) { return w; }
-  static I16 dot4_biased(I16 acc, const Line& w, const std::int8_t* a) { return dot4(acc, w, a); }
+  static I16 dot4_biased(I16 acc, const Line& w, Quad a) { return dot4(acc, w, a); }
 
   // ---- packed code lines ----
   static Line low_nibbles(const Line& w) { return map(w, [](std::uint8_t b) { return b & 15; }); }
@@ -144,6 +149,23 @@ struct Scalar {
   // Byte 4r + j = ids[r]: one 4-bit table id per row, from the low or the high nibbles of 16 bytes.
   static Line row_low_nibbles(const std::byte* p) { return row_line(p, 0); }
   static Line row_high_nibbles(const std::byte* p) { return row_line(p, 4); }
+
+  // ---- tables of bytes ----
+  // Byte i = table[index[i]], indices in [0, 15].
+  static Line lookup16(const std::int8_t* table, const Line& index) {
+    Line r; for (int i = 0; i < 64; ++i) r.code[i] = table[index.code[i]]; return r;
+  }
+  // Byte-wise a * s / 8 rounded to nearest, halves up; s in [-8, 8], the result fits a byte. ScaleLine: s
+  // prepared, where four bytes of a row are equal.
+  using ScaleLine = Line;
+  static ScaleLine scale_line(Line s) { return s; }
+  static Line scale_eighths(const Line& a, const ScaleLine& s) {
+    Line r;
+    for (int i = 0; i < 64; ++i) r.code[i] = static_cast<std::int8_t>((int{a.code[i]} * s.code[i] + 4) >> 3);
+    return r;
+  }
+  // Whether lookup256(table, index) exists: any table of 256 bytes, unsigned indices.
+  static constexpr bool kHasLookup256 = false;
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
 
