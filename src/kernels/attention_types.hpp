@@ -4,8 +4,9 @@
 //  K: two half blocks of 16 tokens, tokens in lanes: [2][d_k / e][16][e], e = 4, 2, 1 values for 1-, 2- and
 //     4-byte types (the layout of the weight panels with tokens as rows; int8 is stored signed).
 //  V: 16 dims in lanes: [32 / e][d_v / 16][16][e tokens], d_v padded to 16.
-//  scales (int8, fp8): f32 k_scale[32], f32 v_scale[32], per token and KV head.
-// The bytes of a token depend on that token alone.
+//  scales (int8, fp8): f32 k_scale[32], f32 v_scale[32], per token and KV head: largest magnitude / 127, 448
+//     (e4m3) or 57344 (e5m2); 0 where that magnitude is below 1e-30 (all codes 0), NaN where it is not finite.
+// The bytes of a token depend on that token alone; padding is written as zeros.
 //
 // Attention runs in tiles of kTileTokens keys counted from the sequence's start. A tile gives (max, sum, o)
 // per query; tiles are merged in index order by one fixed left fold, the same in prefill and decode; a tile
@@ -22,6 +23,7 @@ enum class CacheType : std::uint8_t { f32, bf16, f16, int8, fp8_e4m3, fp8_e5m2 }
 inline constexpr std::size_t kBlockTokens = 32;
 inline constexpr std::size_t kTileTokens = 256;
 inline constexpr std::size_t kTileBlocks = kTileTokens / kBlockTokens;
+inline constexpr std::size_t kAttendQueries = 64;  // rows attend() takes at a time; no effect on the result
 
 constexpr std::size_t cache_value_bytes(CacheType type) {
   return type == CacheType::f32 ? 4 : (type == CacheType::bf16 || type == CacheType::f16) ? 2 : 1;

@@ -1,0 +1,238 @@
+// Attention of the queries of one KV head over one tile of keys, and the end of the softmax.
+// A query's result depends on its own row and the keys it sees, nothing else: not on the queries beside it
+// (prefill in any chunks = token by token) and not on what lies in slots it does not see (never written, or
+// left over from a roll-back, NaN included).
+//
+// Per row and tile: scores; softcap, ALiBi; max; p = exp(score - max); sum in 16 lanes (key % 16), then the
+// fixed tree; o = p v with keys ascending; one merge into the running state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/ops/attention_tile.hpp"
+#include "kernels/ops/cache_store.hpp"
+#include "kernels/ops/exp.hpp"
+
+namespace quern::kernels {
+
+template <class P>
+struct AttentionOps {
+  using V16 = typename P::V16;
+  using E = Exp<P>;
+  using Tile = AttentionTile<P>;
+
+  static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
+                       std::size_t slot) {
+    CacheStore<P>::store_kv(layout, k, v, block, slot);
+  }
+
+  static void attend(const AttendArgs& args) {
+    for (std::size_t first = 0; first < args.n_queries; first += kAttendQueries) {
+      const std::size_t rest = args.n_queries - first;
+      Work work{args, first, rest < kAttendQueries ? rest : kAttendQueries};
+      if (work.any_key()) {
+        score(work);
+        for (std::size_t r = 0; r < work.n_rows; ++r)
+          if (work.seen[r] != 0) soften(work, r);
+        weigh_values(work);
+        for (std::size_t r = 0; r < work.n_rows; ++r)
+          if (work.seen[r] != 0) merge(work, r);
+      }
+    }
+  }
+
+  static void finish_attention(const AttendState& state, std::size_t n_queries, std::size_t d_v,
+                               float* output, std::size_t output_stride, const float* sink_logits) {
+    for (std::size_t i = 0; i < n_queries; ++i) {
+      float sum = state.sum[i], factor = 1.0f;
+      if (sink_logits != nullptr && sum != 0.0f) {
+        const float top = state.max[i] > sink_logits[i] ? state.max[i] : sink_logits[i];
+        factor = E::exp1(state.max[i] - top);
+        sum = sum * factor + E::exp1(sink_logits[i] - top);
+      }
+      const V16 over = P::set(sum == 0.0f ? 0.0f : factor / sum);  // a row that saw no key: zeros
+      const float* o = state.o + i * state.o_stride;
+      for (std::size_t c = 0; c < d_v; c += 16) {
+        const std::size_t n = d_v - c < 16 ? d_v - c : 16;
+        P::store_n(output + i * output_stride + c, P::mul(P::load(o + c), over), n);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kHalves = kTileTokens / kHalfBlock;
+  static constexpr std::uint32_t kAllKeys = 0xffff;
+
+  // Up to kAttendQueries rows and the scratch memory they use.
+  struct Work {
+    const AttendArgs& args;
+    std::size_t first, n_rows, v_width;
+    float *scores, *o, *k_buffer, *v_buffer;
+    std::uint16_t keys[kAttendQueries][kHalves];  // bit per key of a half block: the row sees it
+    std::uint32_t seen[kAttendQueries];           // bit per half block with any such key
+    float peak[kAttendQueries], total[kAttendQueries];  // the tile's max and sum
+
+    Work(const AttendArgs& a, std::size_t first_row, std::size_t n)
+        : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
+      k_buffer = a.scratch;
+      v_buffer = k_buffer + kHalfBlock * ((a.layout->d_k + 3) / 4 * 4);
+      scores = v_buffer + kHalfBlock * v_width;
+      o = scores + n * kTileTokens;
+      for (std::size_t r = 0; r < n; ++r) mark_keys(r);
+    }
+    bool any_key() const {
+      std::uint32_t any = 0;
+      for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
+      return any != 0;
+    }
+    bool any_row(std::size_t half) const {
+      std::uint32_t any = 0;
+      for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
+      return (any >> half & 1u) != 0;
+    }
+    const float* q(std::size_t r) const { return args.q + (first + r) * args.q_stride; }
+    float* score_of(std::size_t r, std::size_t half) const {
+      return scores + r * kTileTokens + half * kHalfBlock;
+    }
+
+   private:
+    void mark_keys(std::size_t r) {
+      const std::size_t begin = args.begin[first + r], end = args.end[first + r];
+      seen[r] = 0;
+      for (std::size_t half = 0; half < kHalves; ++half) {
+        const std::size_t key = args.first_key + half * kHalfBlock;
+        const std::uint32_t mask = half < 2 * args.n_blocks
+            ? below(end, key) & (~below(begin, key) | below(args.sinks, key)) : 0u;
+        keys[r][half] = static_cast<std::uint16_t>(mask);
+        seen[r] |= std::uint32_t{mask != 0} << half;
+      }
+    }
+    // Bits of the keys key..key+15 that are less than limit.
+    static std::uint32_t below(std::size_t limit, std::size_t key) {
+      if (limit <= key) return 0;
+      return limit - key >= kHalfBlock ? kAllKeys : (1u << (limit - key)) - 1u;
+    }
+  };
+
+  static void score(Work& work) {
+    const AttendArgs& args = work.args;
+    for (std::size_t half = 0; half < kHalves; ++half) {
+      if (!work.any_row(half)) continue;
+      const std::byte* block = args.blocks[half / 2];
+      const float* k = Tile::expand_k(*args.layout, block, half % 2, work.k_buffer);
+      const float* scales = nullptr;
+      if (cache_has_scales(args.layout->k_type))
+        scales = reinterpret_cast<const float*>(block + args.layout->k_scale_offset) + half % 2 * kHalfBlock;
+      std::size_t r = 0;
+      for (; r + Tile::kScoreRows <= work.n_rows; r += Tile::kScoreRows)
+        score_rows<Tile::kScoreRows>(work, r, half, k);
+      for (; r + 2 <= work.n_rows; r += 2) score_rows<2>(work, r, half, k);
+      for (; r < work.n_rows; ++r) score_rows<1>(work, r, half, k);
+      for (r = 0; r < work.n_rows; ++r)
+        if (work.keys[r][half] != 0) adjust(work, r, half, scales);
+    }
+  }
+
+  template <std::size_t kRows>
+  static void score_rows(const Work& work, std::size_t r, std::size_t half, const float* k) {
+    std::uint32_t any = 0;
+    for (std::size_t i = 0; i < kRows; ++i) any |= work.keys[r + i][half];
+    if (any == 0) return;
+    Tile::template dot_rows<kRows>(work.q(r), work.args.q_stride, k, work.args.layout->d_k,
+                                   work.score_of(r, half), kTileTokens);
+  }
+
+  // Dot products -> scores, -infinity where the row does not see the key.
+  static void adjust(const Work& work, std::size_t r, std::size_t half, const float* k_scales) {
+    const AttendArgs& args = work.args;
+    float* out = work.score_of(r, half);
+    V16 s = P::load(out);
+    if (k_scales != nullptr) s = P::mul(s, P::load(k_scales));
+    V16 bias = P::zero();
+    if (args.alibi != nullptr) bias = alibi(args, work.first + r, half);
+    if (args.alibi != nullptr && args.alibi_before_scale) s = P::add(s, bias);
+    s = P::mul(s, P::set(args.scale));
+    if (args.softcap != 0.0f) s = E::softcap(s, args.softcap);
+    if (args.alibi != nullptr && !args.alibi_before_scale) s = P::add(s, bias);
+    P::store(out, s);
+    const std::uint32_t keys = work.keys[r][half];
+    for (std::uint32_t hidden = ~keys & kAllKeys; hidden != 0; hidden &= hidden - 1)
+      out[__builtin_ctz(hidden)] = -__builtin_inff();
+  }
+
+  static V16 alibi(const AttendArgs& args, std::size_t query, std::size_t half) {
+    float index[kHalfBlock];
+    for (std::size_t i = 0; i < kHalfBlock; ++i)
+      index[i] = static_cast<float>(args.first_key + half * kHalfBlock + i);
+    return P::mul(P::set(args.alibi[query]), P::load(index));
+  }
+
+  // Scores -> weights of the values: exp(score - peak), times the value's scale where V has scales.
+  static void soften(Work& work, std::size_t r) {
+    const CacheLayout& layout = *work.args.layout;
+    V16 peaks = P::set(-__builtin_inff());
+    for (std::size_t half = 0; half < kHalves; ++half)
+      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
+    work.peak[r] = P::reduce_max(peaks);
+    const V16 peak = P::set(work.peak[r]);
+    V16 sums = P::zero();
+    for (std::size_t half = 0; half < kHalves; ++half) {
+      if (work.keys[r][half] == 0) continue;
+      float* out = work.score_of(r, half);
+      V16 p = E::exp(P::sub(P::load(out), peak));
+      sums = P::add(sums, p);
+      if (cache_has_scales(layout.v_type)) {
+        const std::byte* scales = work.args.blocks[half / 2] + layout.v_scale_offset;
+        p = P::mul(p, P::load(reinterpret_cast<const float*>(scales) + half % 2 * kHalfBlock));
+      }
+      P::store(out, p);
+    }
+    work.total[r] = P::reduce_add(sums);
+  }
+
+  static void weigh_values(Work& work) {
+    const AttendArgs& args = work.args;
+    for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
+    for (std::size_t half = 0; half < kHalves; ++half) {
+      if (!work.any_row(half)) continue;
+      const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer);
+      for (std::size_t r = 0; r < work.n_rows;) {
+        const typename Tile::Values values{v, work.v_width, work.score_of(r, half), kTileTokens,
+                                           work.o + r * work.v_width};
+        if (all_see_all(work, r, half)) {
+          Tile::add_values(values);
+          r += Tile::kValueRows;
+        } else {
+          if (work.keys[r][half] != 0) Tile::add_values_of(values, work.keys[r][half]);
+          ++r;
+        }
+      }
+    }
+  }
+
+  static bool all_see_all(const Work& work, std::size_t r, std::size_t half) {
+    if (r + Tile::kValueRows > work.n_rows) return false;
+    std::uint32_t all = kAllKeys;
+    for (std::size_t i = 0; i < Tile::kValueRows; ++i) all &= work.keys[r + i][half];
+    return all == kAllKeys;
+  }
+
+  static void merge(const Work& work, std::size_t r) {
+    const AttendState& state = work.args.state;
+    const std::size_t query = work.first + r;
+    const float before = state.max[query], peak = work.peak[r];
+    const float top = before > peak ? before : peak;
+    const float keep = E::exp1(before - top), gain = E::exp1(peak - top);
+    state.max[query] = top;
+    state.sum[query] = __builtin_fmaf(work.total[r], gain, state.sum[query] * keep);
+    float* o = state.o + query * state.o_stride;
+    const float* tile = work.o + r * work.v_width;
+    for (std::size_t c = 0; c < work.v_width; c += 16) {
+      const V16 kept = P::mul(P::load(o + c), P::set(keep));
+      P::store(o + c, P::fma(P::load(tile + c), P::set(gain), kept));
+    }
+  }
+};
+
+}  // namespace quern::kernels

@@ -1,0 +1,93 @@
+#include "kernels/reference_attention.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/small_float.hpp"
+
+namespace quern::kernels {
+
+namespace {
+
+double score(const ReferenceQuery& query, std::size_t key) {
+  double dot = 0.0;
+  for (std::size_t d = 0; d < query.d_k; ++d)
+    dot += static_cast<double>(query.q[d]) * static_cast<double>(query.k[key * query.d_k + d]);
+  const double bias = query.alibi * static_cast<double>(key);
+  if (query.alibi_before_scale) dot += bias;
+  dot *= query.scale;
+  if (query.softcap != 0.0) dot = query.softcap * std::tanh(dot / query.softcap);
+  return query.alibi_before_scale ? dot : dot + bias;
+}
+
+float load_value(CacheType type, const std::byte* p) {
+  std::uint32_t code = 0;
+  std::memcpy(&code, p, cache_value_bytes(type));
+  switch (type) {
+    case CacheType::f32: return std::bit_cast<float>(code);
+    case CacheType::bf16: return base::bf16_to_float(static_cast<base::Bf16>(code));
+    case CacheType::f16: return base::f16_to_float(static_cast<base::F16>(code));
+    case CacheType::int8: return static_cast<float>(static_cast<std::int8_t>(code));
+    case CacheType::fp8_e4m3: return base::f8_e4m3_to_float(static_cast<base::F8>(code));
+    case CacheType::fp8_e5m2: return base::f8_e5m2_to_float(static_cast<base::F8>(code));
+  }
+  return 0.0f;
+}
+
+float load_scale(CacheType type, const std::byte* scales, std::size_t slot) {
+  float scale = 1.0f;
+  if (cache_has_scales(type)) std::memcpy(&scale, scales + slot * sizeof(float), sizeof(float));
+  return scale;
+}
+
+}  // namespace
+
+void reference_attention(const ReferenceQuery& query, double* output) {
+  std::vector<std::size_t> keys;
+  for (std::size_t key = 0; key < query.end; ++key)
+    if (key >= query.begin || key < query.sinks) keys.push_back(key);
+  std::fill(output, output + query.d_v, 0.0);
+  if (keys.empty()) return;
+
+  std::vector<double> scores;
+  for (std::size_t key : keys) scores.push_back(score(query, key));
+  double top = *std::max_element(scores.begin(), scores.end());
+  if (query.sink_logit != nullptr) top = std::max(top, static_cast<double>(*query.sink_logit));
+  double sum = 0.0;
+  if (query.sink_logit != nullptr) sum = std::exp(static_cast<double>(*query.sink_logit) - top);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const double p = std::exp(scores[i] - top);
+    sum += p;
+    for (std::size_t d = 0; d < query.d_v; ++d)
+      output[d] += p * static_cast<double>(query.v[keys[i] * query.d_v + d]);
+  }
+  for (std::size_t d = 0; d < query.d_v; ++d) output[d] /= sum;
+}
+
+void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot, float* k,
+                       float* v) {
+  const std::size_t k_bytes = cache_value_bytes(layout.k_type), k_lane = 4 / k_bytes;
+  const std::size_t k_groups = (layout.d_k + k_lane - 1) / k_lane;
+  const float k_scale = load_scale(layout.k_type, block + layout.k_scale_offset, slot);
+  for (std::size_t d = 0; d < layout.d_k; ++d) {
+    // [slot / 16][d / k_lane][slot % 16][d % k_lane]
+    const std::size_t index =
+        (((slot / 16) * k_groups + d / k_lane) * 16 + slot % 16) * k_lane + d % k_lane;
+    k[d] = load_value(layout.k_type, block + index * k_bytes) * k_scale;
+  }
+  const std::size_t v_bytes = cache_value_bytes(layout.v_type), v_lane = 4 / v_bytes;
+  const std::size_t v_chunks = (layout.d_v + 15) / 16;
+  const float v_scale = load_scale(layout.v_type, block + layout.v_scale_offset, slot);
+  for (std::size_t d = 0; d < layout.d_v; ++d) {
+    // [slot / v_lane][d / 16][d % 16][slot % v_lane]
+    const std::size_t index =
+        (((slot / v_lane) * v_chunks + d / 16) * 16 + d % 16) * v_lane + slot % v_lane;
+    v[d] = load_value(layout.v_type, block + layout.v_offset + index * v_bytes) * v_scale;
+  }
+}
+
+}  // namespace quern::kernels

@@ -1,0 +1,133 @@
+// A sequence with its cache blocks, and one way to attend it, for the attention tests.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/reference_attention.hpp"
+#include "kernels/select.hpp"
+
+namespace quern::kernels {
+
+inline constexpr CacheType kCacheTypes[] = {CacheType::f32,  CacheType::bf16,     CacheType::f16,
+                                            CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2};
+
+inline std::vector<const IsaInfo*> supported_isas() {
+  std::vector<const IsaInfo*> found;
+  for (const IsaInfo& isa : all_isas())
+    if (isa.supported) found.push_back(&isa);
+  return found;
+}
+
+inline std::vector<float> normal_values(std::size_t n, unsigned seed, float sigma = 1.0f) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> distribution(0.0f, sigma);
+  std::vector<float> x(n);
+  for (float& value : x) value = distribution(generator);
+  return x;
+}
+
+struct AttentionCase {
+  CacheType k_type = CacheType::f32, v_type = CacheType::f32;
+  std::size_t d_k = 64, d_v = 64, n_keys = 0, group = 1;  // group: heads a KV head serves
+  std::uint32_t window = 0, sinks = 0;                    // 0: none
+  float scale = 0.125f, softcap = 0.0f;
+  bool alibi = false, alibi_before_scale = false, sink_logits = false;
+};
+
+// K, V and Q of n_keys tokens; blocks filled from `kernels`, every byte not written is a NaN pattern.
+class AttentionSequence {
+ public:
+  AttentionSequence(const AttentionCase& c, const Kernels& kernels)
+      : case_(c), layout_(make_cache_layout(c.k_type, c.v_type, c.d_k, c.d_v)), kernels_(kernels),
+        k_(normal_values(c.n_keys * c.d_k, 1)), v_(normal_values(c.n_keys * c.d_v, 2)),
+        q_(normal_values(c.n_keys * c.group * c.d_k, 3, 2.0f)) {
+    const std::size_t n_tiles = (c.n_keys + kTileTokens - 1) / kTileTokens;
+    blocks_.resize(n_tiles * kTileBlocks);
+    for (auto& block : blocks_) block.assign(layout_.block_bytes, std::byte{0xff});
+  }
+
+  const CacheLayout& layout() const { return layout_; }
+  std::vector<float>& k() { return k_; }
+  std::vector<float>& v() { return v_; }
+  std::byte* block_of(std::size_t key) { return blocks_[key / kBlockTokens].data(); }
+  const std::vector<std::vector<std::byte>>& blocks() const { return blocks_; }
+
+  void store(std::size_t first, std::size_t end) {
+    for (std::size_t t = first; t < end; ++t)
+      kernels_.store_kv(layout_, &k_[t * case_.d_k], &v_[t * case_.d_v], block_of(t), t % kBlockTokens);
+  }
+
+  // Outputs [tokens * group, d_v] of tokens [first, end), taken together, causal.
+  std::vector<float> attend(std::size_t first, std::size_t end) {
+    const std::size_t n = (end - first) * case_.group, stride = (case_.d_v + 15) / 16 * 16;
+    std::vector<float> max(n, -std::numeric_limits<float>::infinity()), sum(n, 0.0f), o(n * stride, 0.0f);
+    std::vector<float> scratch(attend_scratch_floats(n, layout_)), slopes(n);
+    std::vector<std::uint32_t> begins(n), ends(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t token = first + i / case_.group;
+      ends[i] = static_cast<std::uint32_t>(token + 1);
+      begins[i] = begin_of(token);
+      slopes[i] = slope_of(i % case_.group);
+    }
+    for (std::size_t tile = 0; tile * kTileTokens < end; ++tile) {
+      std::vector<const std::byte*> blocks;
+      for (std::size_t b = 0; b < kTileBlocks && tile * kTileTokens + b * kBlockTokens < end; ++b)
+        blocks.push_back(blocks_[tile * kTileBlocks + b].data());
+      kernels_.attend({&layout_, blocks.data(), blocks.size(), tile * kTileTokens, n,
+                       &q_[first * case_.group * case_.d_k], case_.d_k, begins.data(), ends.data(),
+                       case_.sinks, case_.scale, case_.softcap, case_.alibi ? slopes.data() : nullptr,
+                       case_.alibi_before_scale, {max.data(), sum.data(), o.data(), stride},
+                       scratch.data()});
+    }
+    std::vector<float> logits(n), output(n * case_.d_v);
+    for (std::size_t i = 0; i < n; ++i) logits[i] = sink_of(i % case_.group);
+    kernels_.finish_attention({max.data(), sum.data(), o.data(), stride}, n, case_.d_v, output.data(),
+                              case_.d_v, case_.sink_logits ? logits.data() : nullptr);
+    return output;
+  }
+
+  // Output of one row from the values the cache holds, in float64.
+  std::vector<double> reference(std::size_t token, std::size_t head) {
+    std::vector<float> k(k_.size()), v(v_.size());
+    for (std::size_t t = 0; t <= token; ++t)
+      reference_load_kv(layout_, block_of(t), t % kBlockTokens, &k[t * case_.d_k], &v[t * case_.d_v]);
+    const float sink = sink_of(head);
+    std::vector<double> output(case_.d_v);
+    reference_attention({&q_[(token * case_.group + head) * case_.d_k], k.data(), v.data(), case_.d_k,
+                         case_.d_v, begin_of(token), token + 1, case_.sinks,
+                         static_cast<double>(case_.scale), static_cast<double>(case_.softcap),
+                         case_.alibi ? static_cast<double>(slope_of(head)) : 0.0,
+                         case_.alibi_before_scale, case_.sink_logits ? &sink : nullptr},
+                        output.data());
+    return output;
+  }
+
+ private:
+  std::uint32_t begin_of(std::size_t token) const {
+    const auto end = static_cast<std::uint32_t>(token + 1);
+    return case_.window != 0 && end > case_.window ? end - case_.window : 0u;
+  }
+  static float slope_of(std::size_t head) { return 0.25f / static_cast<float>(head + 1); }
+  static float sink_of(std::size_t head) { return 1.5f - static_cast<float>(head); }
+
+  AttentionCase case_;
+  CacheLayout layout_;
+  const Kernels& kernels_;
+  std::vector<float> k_, v_, q_;
+  std::vector<std::vector<std::byte>> blocks_;
+};
+
+inline std::string describe(const AttentionCase& c) {
+  return "K type " + std::to_string(static_cast<int>(c.k_type)) + " V type " +
+         std::to_string(static_cast<int>(c.v_type)) + " d_k " + std::to_string(c.d_k) + " d_v " +
+         std::to_string(c.d_v) + " keys " + std::to_string(c.n_keys) + " group " +
+         std::to_string(c.group) + " window " + std::to_string(c.window) + " sinks " +
+         std::to_string(c.sinks);
+}
+
+}  // namespace quern::kernels
