@@ -16,7 +16,10 @@ namespace quern::text {
 
 struct EncodeOptions {
   bool add_special = true;     // prefix and suffix ids of the post-processor
-  bool parse_special = true;   // control tokens in the text become their ids, as `tokenizers` does
+  // Control tokens in the text become their ids, as `tokenizers` does. False: they are ordinary text. Control
+  // are the special added tokens and the others that look like markup (<...>, [...]); user-defined words and
+  // runs of white space among the added tokens are matched either way.
+  bool parse_special = true;
 };
 
 class Tokenizer {

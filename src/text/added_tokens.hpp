@@ -1,0 +1,60 @@
+// Added tokens: contents that are cut out of the text before the model sees it, with the flags of the
+// `tokenizers` library. One matcher per class: raw text, and normalized text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quern::text {
+
+struct AddedEntry {
+  std::string content;   // as it is searched (normalized already in the second class)
+  std::int32_t id;
+  bool control;          // text of a user must not become it
+  bool single_word, lstrip, rstrip;
+};
+
+// A stretch of the text: plain (id < 0) or the place of an added token.
+struct AddedPiece {
+  std::string_view text;
+  std::int32_t id;
+};
+
+class AddedMatcher {
+ public:
+  explicit AddedMatcher(std::vector<AddedEntry> entries);
+
+  bool empty() const { return entries_.empty(); }
+
+  // Leftmost-longest, as the reference does it: a match that a flag rejects is skipped whole.
+  // skip_control leaves the contents of control tokens in the plain text.
+  // text must outlive the pieces; empty pieces do not occur.
+  void split(std::string_view text, bool skip_control, std::vector<AddedPiece>& out) const;
+
+  // Longest content at `at`: index of the entry, -1 for none. Bounded by the longest content.
+  std::int32_t match_at(std::string_view text, std::size_t at) const;
+
+ private:
+  struct Node {
+    std::int32_t entry = -1;
+    std::uint32_t first_edge = 0, n_edges = 0;
+  };
+  struct Edge {
+    unsigned char byte;
+    std::uint32_t node;
+  };
+  std::uint32_t build(std::size_t begin, std::size_t end, std::size_t depth);
+  std::int32_t child(std::uint32_t node, unsigned char byte) const;
+
+  std::vector<AddedEntry> entries_;  // sorted by content, unique
+  std::vector<Node> nodes_;
+  std::vector<Edge> edges_;          // of one node: together, ascending
+  bool starts_[256] = {};            // first bytes of the contents
+};
+
+// Contents longer than this are rejected: matching stays linear in the text.
+inline constexpr std::size_t kMostAddedBytes = 1024;
+
+}  // namespace quern::text
