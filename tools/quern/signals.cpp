@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 
 namespace quern::tool {
@@ -27,7 +28,8 @@ void open_standard_streams() {
 }
 
 void catch_signals() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  for (const int number : kSignals) {
     struct sigaction action{};
     action.sa_handler = on_signal;
     ::sigaction(number, &action, nullptr);
