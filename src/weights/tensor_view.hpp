@@ -15,7 +15,8 @@ struct TensorView {
   std::size_t rows = 0, columns = 0;
   base::Bytes bytes;  // 64-byte aligned; size == quant::tensor_bytes(...)
 
-  const float* floats() const { return reinterpret_cast<const float*>(bytes.data()); }  // rows_f32 only
+  // rows_f32 only.
+  const float* floats() const { return reinterpret_cast<const float*>(bytes.data()); }
   const std::byte* panel(std::size_t index) const {
     return bytes.data() + index * quant::panel_bytes(*format, columns);
   }

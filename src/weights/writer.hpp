@@ -25,8 +25,8 @@ class WeightWriter {
 
   void write_tokenizer(base::Bytes tables);
 
-  // The contract, the directory and the header; syncs. Returns the file's checksum of checksums, which
-  // model.json records under "weights". Same calls, same bytes.
+  // The contract, the directory and the header; syncs. Returns the file's checksum of checksums,
+  // which model.json records under "weights". Same calls, same bytes.
   std::uint64_t finish(std::string_view contract_json, std::uint64_t contract_hash);
 
  private:
