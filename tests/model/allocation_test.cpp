@@ -1,0 +1,48 @@
+// Decode allocates nothing: the process's operator new is counted here.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "catch.hpp"
+#include "model/run_model.hpp"
+#include "model/tiny_model.hpp"
+
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace quern::tests {
+
+TEST_CASE("no heap allocation in twenty decode steps", "[allocation]") {
+  for (const char* format : {"f32", "q8", "q4"}) {
+    for (const Variant& variant : all_variants()) {
+      const TinyModel tiny = make_model(variant.contract, format);
+      const std::vector<std::int32_t> ids = random_ids(100, variant.contract.vocab_size);
+      base::ThreadPool pool(2);
+      model::KvCache cache(*tiny.model, {kernels::CacheType::int8, kernels::CacheType::int8, 1, 200});
+      model::Runner runner(*tiny.model, cache, pool, 64, 200);
+      const model::Slice prompt{0, std::span(ids).first(50), model::Want::last};
+      runner.forward({&prompt, 1});
+      const std::size_t before = allocations.load();
+      for (std::size_t i = 0; i < 20; ++i) {  // crosses a block boundary at 64
+        const model::Slice token{0, std::span(ids).subspan(50 + i, 1), model::Want::last};
+        runner.forward({&token, 1});
+      }
+      INFO(variant.name << ", " << format);
+      CHECK(allocations.load() == before);
+    }
+  }
+  CHECK(allocations.load() > 0);  // the counter counts
+}
+
+}  // namespace quern::tests

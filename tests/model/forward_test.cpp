@@ -1,0 +1,116 @@
+// The forward pass against a float64 one written straight from the contract, for every mechanism.
+#include "catch.hpp"
+#include "model/reference.hpp"
+#include "model/run_model.hpp"
+#include "model/tiny_model.hpp"
+
+namespace quern::tests {
+
+namespace {
+
+// Largest difference from the oracle, in standard deviations of the oracle's logits.
+double difference(const std::vector<float>& logits, const Matrix& expected) {
+  double sum = 0, square = 0, largest = 0, n = 0;
+  std::size_t at = 0;
+  for (const auto& row : expected) {
+    for (const double value : row) {
+      sum += value;
+      square += value * value;
+      n += 1;
+      largest = std::max(largest, std::fabs(double{logits.at(at++)} - value));
+    }
+  }
+  REQUIRE(at == logits.size());
+  return largest / std::sqrt(square / n - sum / n * sum / n);
+}
+
+}  // namespace
+
+TEST_CASE("every mechanism agrees with a float64 forward pass", "[forward]") {
+  for (const Variant& variant : all_variants()) {
+    const TinyModel tiny = make_model(variant.contract, "f32");
+    // Beyond two tiles of 256 keys, so that windows skip some and sinks keep the first.
+    const std::vector<std::int32_t> ids = random_ids(530, variant.contract.vocab_size);
+    const Matrix expected = Reference(variant.contract, tiny.decoded).run(ids);
+    const double error = difference(run_all(*tiny.model, ids, {}), expected);
+    INFO(variant.name << ": " << error);
+    CHECK(error < 3e-5);
+  }
+}
+
+TEST_CASE("quantized weights compute what their decoded values and rounded inputs say", "[forward]") {
+  for (const quant::FormatTraits& format : quant::all_formats()) {
+    const Contract c = tiny_contract();
+    const TinyModel tiny = make_model(c, format.name);
+    const std::vector<std::int32_t> ids = random_ids(40, c.vocab_size);
+    const Matrix expected = Reference(c, tiny.decoded, format.activation_group).run(ids);
+    const double error = difference(run_all(*tiny.model, ids, {}), expected);
+    INFO(format.name << ": " << error);
+    // A rounded input near a tie may fall either way: one step of 1/127 in a group.
+    CHECK(error < (format.activation_group == 0 ? 3e-5 : 5e-2));
+  }
+}
+
+TEST_CASE("small cache types stay near the exact cache", "[forward]") {
+  using kernels::CacheType;
+  const Contract c = tiny_contract();
+  const TinyModel tiny = make_model(c, "f32");
+  const std::vector<std::int32_t> ids = random_ids(300, c.vocab_size);
+  const Matrix expected = Reference(c, tiny.decoded).run(ids);
+  const std::pair<CacheType, double> bounds[] = {{CacheType::f16, 5e-3},      {CacheType::bf16, 4e-2},
+                                                 {CacheType::int8, 4e-2},     {CacheType::fp8_e4m3, 3e-1},
+                                                 {CacheType::fp8_e5m2, 6e-1}};
+  for (const auto& [type, bound] : bounds) {
+    const double error = difference(run_all(*tiny.model, ids, {1, 0, type}), expected);
+    INFO("cache type " << static_cast<int>(type) << ": " << error);
+    CHECK(error < bound);
+    CHECK(error > 0);
+  }
+}
+
+TEST_CASE("wanted rows, hidden states and taps are those of the full run", "[forward]") {
+  const Contract c = tiny_contract();
+  const TinyModel tiny = make_model(c, "f32");
+  const std::vector<std::int32_t> ids = random_ids(20, c.vocab_size);
+  const std::vector<float> all = run_all(*tiny.model, ids, {});
+  base::ThreadPool pool(1);
+  model::KvCache cache(*tiny.model, {kernels::CacheType::f32, kernels::CacheType::f32, 1, 32});
+  model::Runner runner(*tiny.model, cache, pool, 32, ids.size());
+  std::vector<std::string> seen;
+  runner.set_tap([&](std::string_view name, const float*, std::size_t, std::size_t, std::size_t) {
+    seen.emplace_back(name);
+  });
+  const model::Slice none{0, std::span(ids).first(5), model::Want::none};
+  runner.forward({&none, 1});
+  CHECK(runner.n_logits() == 0);
+  const model::Slice last{0, std::span(ids).subspan(5), model::Want::last};
+  runner.forward({&last, 1});
+  REQUIRE(runner.n_logits() == 1);
+  const std::vector<float> row(runner.logits(0), runner.logits(0) + c.vocab_size);
+  CHECK(same_bits(row, {all.end() - static_cast<std::ptrdiff_t>(c.vocab_size), all.end()}));
+  CHECK(std::find(seen.begin(), seen.end(), "decoder.2.1.norm_in") != seen.end());
+  CHECK(seen.back() == "logits");
+}
+
+TEST_CASE("ids and positions outside the model are refused before the cache changes", "[forward]") {
+  Contract c = tiny_contract();
+  like_gpt2(c);
+  const TinyModel tiny = make_model(c, "f32");
+  base::ThreadPool pool(1);
+  model::KvCache cache(*tiny.model, {kernels::CacheType::f32, kernels::CacheType::f32, 1, 1000});
+  model::Runner runner(*tiny.model, cache, pool, 1000, 0);
+  for (const std::int32_t bad : {-1, 101, INT32_MAX}) {
+    const std::vector<std::int32_t> ids{1, bad};
+    const model::Slice slice{0, ids, model::Want::last};
+    CHECK_THROWS_AS(runner.forward({&slice, 1}), base::Error);
+  }
+  const std::vector<std::int32_t> ids = random_ids(699, c.vocab_size);  // the table has 700 - 2 positions
+  const model::Slice slice{0, ids, model::Want::last};
+  CHECK_THROWS_AS(runner.forward({&slice, 1}), base::Error);
+  CHECK(cache.length(0) == 0);
+  const model::Slice fits{0, std::span(ids).first(698), model::Want::last};
+  runner.forward({&fits, 1});
+  CHECK(cache.length(0) == 698);
+}
+
+}  // namespace quern::tests
