@@ -78,15 +78,18 @@ bool append_inline(const Json& value, std::size_t limit, std::string& out) {
   return limit == 0 || out.size() <= limit;
 }
 
+// Records of a list (branches, layer groups, added tokens) are lines of a table, however wide.
+bool is_record(const Json& value) {
+  return value.is_object() &&
+         std::none_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
+}
+
 // column: characters already on the line, so that the whole line stays inside kColumns.
-void append(const Json& value, std::size_t indent, std::size_t column, std::string& out) {
-  const bool root = indent == 0;
-  std::string line;
-  if (!value.is_structured() || value.empty() || is_number_array(value) ||
-      (!root && column + 1 < kColumns)) {
-    const std::size_t limit =
-        value.is_structured() && !is_number_array(value) ? kColumns - 1 - column : 0;
-    if (append_inline(value, limit, line)) {
+void append(const Json& value, std::size_t indent, std::size_t column, bool item, std::string& out) {
+  const bool one_line = !value.is_structured() || is_number_array(value) || (item && is_record(value));
+  if (one_line || (indent > 0 && column + 1 < kColumns)) {
+    std::string line;
+    if (append_inline(value, one_line ? 0 : kColumns - 1 - column, line)) {
       out += line;
       return;
     }
@@ -95,10 +98,10 @@ void append(const Json& value, std::size_t indent, std::size_t column, std::stri
   const std::string margin(indent + 2, ' ');
   out += object ? "{\n" : "[\n";
   std::size_t left = value.size();
-  for (const auto& item : value.items()) {
-    const std::string key = object ? string_text(Json(item.key())) + ": " : "";
+  for (const auto& child : value.items()) {
+    const std::string key = object ? string_text(Json(child.key())) + ": " : "";
     out += margin + key;
-    append(item.value(), indent + 2, margin.size() + key.size(), out);
+    append(child.value(), indent + 2, margin.size() + key.size(), !object, out);
     out += --left == 0 ? "\n" : ",\n";
   }
   out += std::string(indent, ' ') + (object ? "}" : "]");
@@ -108,7 +111,7 @@ void append(const Json& value, std::size_t indent, std::size_t column, std::stri
 
 std::string print_json(const Json& value) {
   std::string out;
-  append(value, 0, 0, out);
+  append(value, 0, 0, false, out);
   return out + "\n";
 }
 
