@@ -47,9 +47,10 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
   virtual SourceKind kind() const = 0;
   // Configuration as JSON text: config.json, or the GGUF metadata as one flat object
-  // {"general.architecture": "llama", "llama.block_count": 30, ...} without arrays longer than 1,024.
+  // {"general.architecture": "x", "x.block_count": 30, ...} without arrays longer than 1,024.
   virtual const std::string& config_json() const = 0;
   virtual std::string_view where() const = 0;       // path, for error lines
+  // In the order of their files, and in each file in the order of their bytes.
   virtual const std::vector<SourceTensor>& tensors() const = 0;
   virtual const SourceTensor* find(std::string_view name) const = 0;
   virtual const std::vector<std::string>& notices() const = 0;  // for the user: files ignored, ...
@@ -57,10 +58,14 @@ class Checkpoint {
   // Hugging Face: text of a small file beside config.json ("tokenizer.json", "generation_config.json", ...),
   // "" when it does not exist. GGUF: always "".
   virtual std::string side_file(std::string_view name) const = 0;
+
+  // An input error when a weight file or the configuration is no longer the file that was opened (size,
+  // modification time, inode). Call once everything is read.
+  virtual void check_unchanged() const = 0;
 };
 
 // Opens a Hugging Face directory or a GGUF file (the first of a split or an unsplit one). Rejects pickles.
-// Each file is opened once and checked to be unchanged (size, mtime, inode) by unchanged().
+// Every file is opened once and stays mapped.
 std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace quern::checkpoint
