@@ -12,3 +12,15 @@ if(Python3_FOUND)
     set_tests_properties(rule_isa_symbols PROPERTIES LABELS rules)
   endif()
 endif()
+
+# tests/tools/*.py drive the programs; QUERN_PYTHON (scripts/test sets it) names a Python with numpy.
+file(GLOB tool_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/tools/*.py)
+foreach(script ${tool_tests})
+  get_filename_component(name ${script} NAME_WE)
+  if(name STREQUAL harness OR QUERN_SANITIZE)
+    continue()
+  endif()
+  add_test(NAME tools_${name}
+    COMMAND sh -c "exec \"\${QUERN_PYTHON:-python3}\" \"$0\" \"$1\"" ${script} ${CMAKE_BINARY_DIR})
+  set_tests_properties(tools_${name} PROPERTIES LABELS "tools" SKIP_RETURN_CODE 77 TIMEOUT 900)
+endforeach()
