@@ -30,8 +30,6 @@ class DirectoryParser {
     if (names_used_ != names_.size())
       reject(place(header_.n_sections), "directory has bytes behind the last name",
              cat(names_.size() - names_used_), "0");
-    if (sections.empty() || sections.back().kind != SectionKind::contract)
-      reject(place(header_.n_sections), "the last section must be the contract");
     if (next_offset_ != header_.directory_offset)
       reject(cat(where_, ":24"), "the directory must follow the last section",
              cat(header_.directory_offset), cat(next_offset_));
@@ -70,9 +68,6 @@ class DirectoryParser {
     SectionKind expected = SectionKind::tensor;
     if (i >= header_.n_tensors)
       expected = i + 1 == header_.n_sections ? SectionKind::contract : SectionKind::tokenizer;
-    if (i > header_.n_tensors && expected == SectionKind::tokenizer)
-      reject(cat(where_, ":56"), "more sections than tensors, tokenizer and contract",
-             cat(header_.n_sections), cat("at most ", std::uint64_t{header_.n_tensors} + 2));
     if (entry.kind != static_cast<std::uint32_t>(expected))
       reject(at, "section of the wrong kind", cat(entry.kind),
              cat(static_cast<std::uint32_t>(expected)));

@@ -69,9 +69,10 @@ void check_directory_place(const FileHeader& header, std::string_view where) {
     reject(
         cat(where, ":56"), "more sections than the directory holds", cat(header.n_sections),
         cat("at most ", std::min(kMaxSections, header.directory_bytes / sizeof(DirectoryEntry))));
-  if (header.n_tensors > header.n_sections)
-    reject(cat(where, ":60"), "more tensors than sections", cat(header.n_tensors),
-           cat("at most ", header.n_sections));
+  const std::uint64_t least = std::uint64_t{header.n_tensors} + 1;
+  if (header.n_sections < least || header.n_sections > least + 1)
+    reject(cat(where, ":56"), "sections are the tensors, a tokenizer or none, and the contract",
+           cat(header.n_sections), cat(least, " or ", least + 1));
 }
 
 }  // namespace
