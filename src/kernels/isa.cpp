@@ -12,11 +12,9 @@
 #include "kernels/primitives/scalar.hpp"
 #endif
 
-#if __has_include("kernels/ops/matmul.hpp")
 #include "kernels/ops/matmul.hpp"
 #include "kernels/ops/quantize.hpp"
-#define QUERN_MATMUL 1
-#endif
+#include "quant/formats.hpp"
 #if __has_include("kernels/ops/attention.hpp")
 #include "kernels/ops/attention.hpp"
 #define QUERN_ATTENTION 1
@@ -42,28 +40,24 @@ using Isa = Scalar;
 #define QUERN_TABLE kernels_scalar
 #endif
 
-extern const Kernels QUERN_TABLE;
-const Kernels QUERN_TABLE = {
-    .name = Isa::kName,
-    .description = Isa::kDescription,
-#ifdef QUERN_MATMUL
-    .matmul = {},
-    .matmul_scratch_bytes = MatmulOps<Isa>::scratch_bytes,
-    .quantize = QuantizeOps<Isa>::quantize,
-#else
-    .matmul = {},
-    .matmul_scratch_bytes = nullptr,
-    .quantize = nullptr,
-#endif
+template <class P, class... F>
+constexpr Kernels make_table(quant::FormatList<F...>) {
+  static_assert(sizeof...(F) == quant::kFormatCount && sizeof...(F) <= kMaxFormats);
+  return {
+    .name = P::kName,
+    .description = P::kDescription,
+    .matmul = {&MatmulOps<P>::template run<F>...},
+    .matmul_scratch_bytes = MatmulOps<P>::scratch_bytes,
+    .quantize = QuantizeOps<P>::quantize,
 #ifdef QUERN_VECTOR
-    .norm = VectorOps<Isa>::norm,
-    .rope = VectorOps<Isa>::rope,
-    .activate = VectorOps<Isa>::activate,
-    .activate_gated = VectorOps<Isa>::activate_gated,
-    .scale = VectorOps<Isa>::scale,
-    .add = VectorOps<Isa>::add,
-    .scaled_add = VectorOps<Isa>::scaled_add,
-    .softcap = VectorOps<Isa>::softcap,
+    .norm = VectorOps<P>::norm,
+    .rope = VectorOps<P>::rope,
+    .activate = VectorOps<P>::activate,
+    .activate_gated = VectorOps<P>::activate_gated,
+    .scale = VectorOps<P>::scale,
+    .add = VectorOps<P>::add,
+    .scaled_add = VectorOps<P>::scaled_add,
+    .softcap = VectorOps<P>::softcap,
 #else
     .norm = nullptr,
     .rope = nullptr,
@@ -75,14 +69,18 @@ const Kernels QUERN_TABLE = {
     .softcap = nullptr,
 #endif
 #ifdef QUERN_ATTENTION
-    .store_kv = AttentionOps<Isa>::store_kv,
-    .attend = AttentionOps<Isa>::attend,
-    .finish_attention = AttentionOps<Isa>::finish_attention,
+    .store_kv = AttentionOps<P>::store_kv,
+    .attend = AttentionOps<P>::attend,
+    .finish_attention = AttentionOps<P>::finish_attention,
 #else
     .store_kv = nullptr,
     .attend = nullptr,
     .finish_attention = nullptr,
 #endif
-};
+  };
+}
+
+extern const Kernels QUERN_TABLE;
+constinit const Kernels QUERN_TABLE = make_table<Isa>(quant::Formats{});
 
 }  // namespace quern::kernels

@@ -23,6 +23,12 @@ struct F16 {
     return columns / 2 * kLineBytes;
   }
 
+  // Kernels: the kColumnStep columns of one line.
+  template <class P>
+  [[gnu::always_inline]] static void load(const std::byte* line, typename P::V16 (&w)[2]) {
+    P::load_f16_pairs(reinterpret_cast<const std::uint16_t*>(line), w[0], w[1]);
+  }
+
   // See FormatTraits (format.hpp).
   static void encode(const float* values, std::size_t stride, std::size_t columns,
                      const float* importance, std::byte* super_block);

@@ -22,6 +22,12 @@ struct F32 {
     return columns * kLineBytes;
   }
 
+  // Kernels: the kColumnStep columns of one line.
+  template <class P>
+  [[gnu::always_inline]] static void load(const std::byte* line, typename P::V16 (&w)[1]) {
+    w[0] = P::load(reinterpret_cast<const float*>(line));
+  }
+
   // See FormatTraits (format.hpp).
   static void encode(const float* values, std::size_t stride, std::size_t columns,
                      const float* importance, std::byte* super_block);

@@ -49,6 +49,67 @@ struct Q4 {
     return (kBase[u] * sub_scale(id) + 4) >> 3;
   }
 
+  // Kernels: use(i, line) for the eight lines (columns 4i..4i+3) of 32 columns, in operand form.
+  static constexpr bool kUnsignedCodes = false;  // operands are T + P::kBias
+  static constexpr std::int32_t kZero = 0;
+  template <class P, class Use>
+  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t columns,
+                                                   std::size_t group, Use use) {
+    const std::byte* ids = super_block + ids_offset(columns) + group * kPanelRows;
+    const std::byte* codes = super_block + 4 * group * kLineBytes;
+    half_group<P>(codes, P::row_low_nibbles(ids), use, 0);
+    half_group<P>(codes + 2 * kLineBytes, P::row_high_nibbles(ids), use, 4);
+  }
+  template <class P>
+  [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
+                                                       std::size_t columns, std::size_t) {
+    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)));
+  }
+
+  // Tables of the kernels, one copy per ISA. full: T[id][u] + P::kBias at 16 * id + u.
+  template <class P>
+  struct Tables {
+    alignas(64) std::int8_t full[256];
+    alignas(16) std::int8_t codes[16];
+    std::int8_t sub_scales[16];
+    static constexpr Tables make() {
+      Tables t{};
+      for (unsigned u = 0; u < 16; ++u) {
+        t.codes[u] = kBase[u];
+        t.sub_scales[u] = static_cast<std::int8_t>(sub_scale(u));
+        for (unsigned id = 0; id < 16; ++id)  // modulo 256: the operand is a byte
+          t.full[16 * id + u] =
+              static_cast<std::int8_t>(static_cast<std::uint8_t>(table(id, u) + P::kBias));
+      }
+      return t;
+    }
+  };
+  template <class P>
+  static constexpr Tables<P> kTables = Tables<P>::make();
+  // Four lines of 16 columns, whose rows have the table ids of `ids`.
+  template <class P, class Use>
+  [[gnu::always_inline]] static void half_group(const std::byte* codes, typename P::Line ids, Use use,
+                                                std::size_t first) {
+    constexpr const Tables<P>& t = kTables<P>;
+    if constexpr (P::kHasLookup256) {
+      const auto row = P::row_select(ids);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const typename P::Line packed = P::load_line(codes + i * kLineBytes);
+        use(first + 2 * i, P::lookup256_low(t.full, row, packed));
+        use(first + 2 * i + 1, P::lookup256_high(t.full, row, packed));
+      }
+    } else {
+      const auto s = P::scale_line(P::lookup16(t.sub_scales, ids));
+      for (std::size_t i = 0; i < 2; ++i) {
+        const typename P::Line packed = P::load_line(codes + i * kLineBytes);
+        const typename P::Line low = P::lookup16(t.codes, P::low_nibbles(packed));
+        const typename P::Line high = P::lookup16(t.codes, P::high_nibbles(packed));
+        use(first + 2 * i, P::bias_line(P::scale_eighths(low, s)));
+        use(first + 2 * i + 1, P::bias_line(P::scale_eighths(high, s)));
+      }
+    }
+  }
+
   // See FormatTraits (format.hpp).
   static void encode(const float* values, std::size_t stride, std::size_t columns,
                      const float* importance, std::byte* super_block);

@@ -76,13 +76,20 @@ struct ProbeOps {
     P::store_i8(reinterpret_cast<std::int8_t*>(out.row[kStoreI8]), bytes);
   }
 
-  static Line lookup256(const ProbeInput& in, Line index) {
+  // Table entries picked by the low (high) nibbles and one id per row.
+  static Line lookup256(const ProbeInput& in, Line packed, bool low) {
+    const std::byte* ids = reinterpret_cast<const std::byte*>(in.line);
     if constexpr (P::kHasLookup256) {
-      return P::lookup256(in.table, index);
+      const auto row = P::row_select(P::row_high_nibbles(ids));
+      return low ? P::lookup256_low(in.table, row, packed) : P::lookup256_high(in.table, row, packed);
     } else {
       alignas(64) std::uint8_t bytes[64];
-      P::store_line(reinterpret_cast<std::byte*>(bytes), index);
-      for (std::uint8_t& b : bytes) b = static_cast<std::uint8_t>(in.table[b]);
+      P::store_line(reinterpret_cast<std::byte*>(bytes), packed);
+      for (std::size_t i = 0; i < 64; ++i) {
+        const unsigned id = std::to_integer<unsigned>(ids[i / 4]) >> 4;
+        const unsigned u = low ? bytes[i] & 15u : bytes[i] >> 4;
+        bytes[i] = static_cast<std::uint8_t>(in.table[16 * id + u]);
+      }
       return P::load_line(reinterpret_cast<const std::byte*>(bytes));
     }
   }
@@ -109,7 +116,8 @@ struct ProbeOps {
     put(out, kLookup16, picked);
     const Line scales = P::lookup16(kEighths, P::row_high_nibbles(bytes));
     put(out, kScaleEighths, P::scale_eighths(picked, P::scale_line(scales)));
-    put(out, kLookup256, lookup256(in, w));
+    put(out, kLookup256Low, lookup256(in, w, true));
+    put(out, kLookup256High, lookup256(in, w, false));
   }
 
   static void run(const ProbeInput& in, ProbeOutput& out) {

@@ -23,7 +23,7 @@ enum ProbeRow : std::size_t {
   kIntAdd, kIntAnd, kIntOr, kShiftLeft, kShiftRight, kFloatBits, kToFloat, kToInt, kExp2i,
   kIntReduce, kStoreI8, kLoadI8, kLoadU8, kDot4, kDot4Unsigned, kDot4Biased,
   kLowNibbles, kHighNibbles, kOrLine, kBitLine, kRowLow, kRowHigh, kLookup16, kScaleEighths,
-  kLookup256, kProbeRows
+  kLookup256Low, kLookup256High, kProbeRows
 };
 
 struct ProbeOutput {

@@ -28,10 +28,26 @@ struct Avx512Vnni : Avx512Lanes<Avx512Vnni> {
   [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, Quad a) { return dot4_unsigned(acc, w, a); }
 
   static constexpr bool kHasLookup256 = true;
-  [[gnu::always_inline]] static Line lookup256(const std::int8_t* table, Line index) {
-    const __m512i low = _mm512_permutex2var_epi8(load512(table), index.v, load512(table + 64));
-    const __m512i high = _mm512_permutex2var_epi8(load512(table + 128), index.v, load512(table + 192));
-    return {_mm512_mask_mov_epi8(low, _mm512_movepi8_mask(index.v), high)};
+  struct RowSelect { __m512i base; __mmask64 upper; };
+  [[gnu::always_inline]] static RowSelect row_select(Line ids) {
+    const __m512i base = _mm512_slli_epi16(ids.v, 4);
+    return {base, _mm512_movepi8_mask(base)};
+  }
+  [[gnu::always_inline]] static Line lookup256_low(const std::int8_t* table, RowSelect row, Line packed) {
+    return pick(table, row, packed.v);
+  }
+  [[gnu::always_inline]] static Line lookup256_high(const std::int8_t* table, RowSelect row, Line packed) {
+    return pick(table, row, _mm512_srli_epi16(packed.v, 4));
+  }
+
+ private:
+  // vpermi2b reads 128 of the 256 entries by the low seven bits of an index.
+  [[gnu::always_inline]] static Line pick(const std::int8_t* table, RowSelect row, __m512i nibbles) {
+    constexpr int kAndOr = 0xea;  // (a & b) | c
+    const __m512i index = _mm512_ternarylogic_epi32(nibbles, _mm512_set1_epi8(15), row.base, kAndOr);
+    const __m512i lower = _mm512_permutex2var_epi8(load512(table), index, load512(table + 64));
+    const __m512i upper = _mm512_permutex2var_epi8(load512(table + 128), index, load512(table + 192));
+    return {_mm512_mask_mov_epi8(lower, row.upper, upper)};
   }
 };
 

@@ -12,7 +12,7 @@ namespace quern::kernels {
 
 struct Scalar {
   static constexpr const char* kName = "scalar";
-  static constexpr int kTileLanes = 8;  // V16 accumulators that fit the registers: sizes the tiles
+  static constexpr int kTileLanes = 4;  // V16 accumulators that fit the registers: sizes the tiles
   static constexpr const char* kDescription = "portable C++, one lane at a time";
 
   // ---- float lanes ----
@@ -164,7 +164,8 @@ struct Scalar {
     for (int i = 0; i < 64; ++i) r.code[i] = static_cast<std::int8_t>((int{a.code[i]} * s.code[i] + 4) >> 3);
     return r;
   }
-  // Whether lookup256(table, index) exists: any table of 256 bytes, unsigned indices.
+  // Whether row_select(ids) and lookup256_low/high(table of 256 bytes, rows, packed) exist: the byte at
+  // 16 * id of the row + low (high) nibble.
   static constexpr bool kHasLookup256 = false;
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }

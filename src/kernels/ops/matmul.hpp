@@ -1,0 +1,25 @@
+// Matrix products by format: which loop serves which, and the scratch they need. The loops themselves:
+// matmul_integer.hpp and matmul_float.hpp. A new format needs nothing here.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernels.hpp"
+#include "kernels/ops/matmul_float.hpp"
+#include "kernels/ops/matmul_integer.hpp"
+
+namespace quern::kernels {
+
+template <class P>
+struct MatmulOps {
+  template <class F>
+  static void run(const MatmulArgs& args) {
+    if constexpr (F::kInteger) IntegerMatmul<P, F>::run(args);
+    else FloatMatmul<P, F>::run(args);
+  }
+
+  // Two expanded super-blocks, whatever the width of the matrix.
+  static std::size_t scratch_bytes(std::size_t) { return 2 * sizeof(ExpandedBlock); }
+};
+
+}  // namespace quern::kernels

@@ -1,0 +1,235 @@
+// Matrix products of the integer formats: int8 codes of weights times int8 codes of activations, exact
+// sums per activation group, then one float rescale in the order of quant/format.hpp.
+//
+// One token: panels are streamed, each line unpacked in registers and used at once. More tokens: a
+// super-block of one or two panels is expanded to operand lines in scratch (L1), then multiplied with
+// tiles of tokens. Both follow the same order of float sums, so the split of tokens never shows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.hpp"
+#include "quant/format.hpp"
+
+namespace quern::kernels {
+
+// One super-block of one panel in operand form.
+struct ExpandedBlock {
+  static constexpr std::size_t kGroups = quant::kSuperColumns / quant::kGroupColumns;
+  std::byte lines[quant::kSuperColumns / 4 * quant::kLineBytes];
+  float scales[kGroups][quant::kPanelRows];   // per activation group of the super-block
+  float minima[kGroups][quant::kPanelRows];
+};
+
+template <class P, class F>
+struct IntegerMatmul {
+  using V16 = typename P::V16;
+  using I16 = typename P::I16;
+  using Line = typename P::Line;
+
+  static constexpr std::size_t kGroup = F::kActivationGroup;
+  static constexpr std::size_t kSuper = quant::kSuperColumns;
+  static constexpr std::size_t kGroupsInBlock = kSuper / kGroup;
+  static_assert(kSuper % kGroup == 0 && kGroup % quant::kGroupColumns == 0);
+  // What the operand lines hold beyond the signed codes; its product with sum(a) is taken off.
+  static constexpr std::int32_t kOffset = F::kUnsignedCodes ? F::kZero : P::kBias;
+
+  // Tiles: tokens x panels. 2 x 6 int32 accumulators, 2 lines and 1 broadcast fill 15 of 32 registers,
+  // leaving room for the float sums; with 16 registers 1 x 4 is what fits.
+  static constexpr std::size_t kTilePanels = P::kTileLanes >= 12 ? 2 : 1;
+  static constexpr std::size_t kTileTokens = P::kTileLanes / kTilePanels;
+  static constexpr std::size_t kPrefetchBytes = 2048;
+
+  static void run(const MatmulArgs& args) {
+    if (args.n_tokens == 1) return one_token(args);
+    std::size_t panel = args.first_panel;
+    for (; panel + kTilePanels <= args.end_panel; panel += kTilePanels) panels<kTilePanels>(args, panel);
+    for (; panel < args.end_panel; ++panel) panels<1>(args, panel);
+  }
+
+ private:
+  [[gnu::always_inline]] static I16 dot(I16 acc, Line w, typename P::Quad a) {
+    if constexpr (F::kUnsignedCodes) return P::dot4_unsigned(acc, w, a);
+    else return P::dot4_biased(acc, w, a);
+  }
+  static constexpr std::size_t padded(std::size_t columns) {
+    return (columns + F::kColumnStep - 1) / F::kColumnStep * F::kColumnStep;
+  }
+
+  // ---- one token ----
+  static void one_token(const MatmulArgs& args) {
+    const std::size_t columns = padded(args.columns);
+    for (std::size_t panel = args.first_panel; panel < args.end_panel; ++panel) {
+      const std::byte* block = args.weights + panel * args.panel_bytes;
+      V16 y = P::zero();
+      std::size_t k = 0;
+      for (; k + kSuper <= columns; k += kSuper) {
+        y = block_of_one(args, block, kSuper, k, y);
+        block += F::super_block_bytes(kSuper);
+      }
+      if (k < columns) y = block_of_one(args, block, columns - k, k, y);
+      P::store(args.out + panel * quant::kPanelRows, y);
+    }
+  }
+
+  [[gnu::always_inline]] static V16 block_of_one(const MatmulArgs& args, const std::byte* block,
+                                                 std::size_t columns, std::size_t k, V16 y) {
+    for (std::size_t begin = 0; begin < columns; begin += kGroup) {
+      const std::size_t end = columns - begin < kGroup ? columns : begin + kGroup;
+      const std::size_t group = (k + begin) / kGroup;
+      const std::int32_t sum = args.q.sums[group];
+      I16 even = P::iset(-kOffset * sum), odd = P::izero();
+      for (std::size_t c = begin; c < end; c += quant::kGroupColumns) {
+        const std::int8_t* a = args.q.codes + k + c;
+        prefetch_group(block, c);
+        F::template for_each_line<P>(block, columns, c / quant::kGroupColumns,
+                                     [&](std::size_t i, Line w) __attribute__((always_inline)) {
+          if (i % 2 == 0) even = dot(even, w, P::quad(a + 4 * i));
+          else odd = dot(odd, w, P::quad(a + 4 * i));
+        });
+      }
+      const V16 d_a = P::set(args.q.scales[group]);
+      const V16 d = P::mul(F::template scales<P>(block, columns, begin / quant::kGroupColumns), d_a);
+      y = P::fma(P::to_float(P::iadd(even, odd)), d, y);
+      if constexpr (F::kHasMinimum) {
+        const V16 m = P::mul(F::template minima<P>(block, columns, begin / quant::kGroupColumns), d_a);
+        y = P::fma(P::set(static_cast<float>(sum)), m, y);
+      }
+    }
+    return y;
+  }
+
+  // The hardware's own prefetch stops at every page; a group is code_lines(32) lines.
+  [[gnu::always_inline]] static void prefetch_group(const std::byte* block, std::size_t column) {
+    constexpr std::size_t kLines = F::code_lines(quant::kGroupColumns);
+    const std::byte* ahead = block + F::code_lines(column) * quant::kLineBytes + kPrefetchBytes;
+    for (std::size_t i = 0; i < kLines; ++i) P::prefetch(ahead + i * quant::kLineBytes);
+  }
+
+  // ---- more tokens ----
+  template <std::size_t kPanels>
+  static void panels(const MatmulArgs& args, std::size_t panel) {
+    ExpandedBlock* expanded = reinterpret_cast<ExpandedBlock*>(args.scratch);
+    const std::size_t columns = padded(args.columns);
+    std::size_t offset = 0;
+    for (std::size_t k = 0; k < columns; k += kSuper) {
+      const std::size_t n = columns - k < kSuper ? columns - k : kSuper;
+      for (std::size_t p = 0; p < kPanels; ++p)
+        expand(args.weights + (panel + p) * args.panel_bytes + offset, n, expanded[p]);
+      offset += F::super_block_bytes(n);
+      token_tiles<kPanels>(args, panel, k, n);
+    }
+  }
+
+  static void expand(const std::byte* block, std::size_t columns, ExpandedBlock& to) {
+    for (std::size_t c = 0; c < columns; c += quant::kGroupColumns) {
+      std::byte* lines = to.lines + c / 4 * quant::kLineBytes;
+      P::prefetch(block + F::super_block_bytes(columns));
+      prefetch_group(block, c);
+      F::template for_each_line<P>(block, columns, c / quant::kGroupColumns,
+                                   [&](std::size_t i, Line w) __attribute__((always_inline)) {
+        P::store_line(lines + i * quant::kLineBytes, w);
+      });
+    }
+    for (std::size_t g = 0, c = 0; c < columns; ++g, c += kGroup) {
+      P::store(to.scales[g], F::template scales<P>(block, columns, c / quant::kGroupColumns));
+      if constexpr (F::kHasMinimum)
+        P::store(to.minima[g], F::template minima<P>(block, columns, c / quant::kGroupColumns));
+    }
+  }
+
+  // Splits the tokens evenly: 7 are 4 + 3, not 6 + 1.
+  template <std::size_t kPanels>
+  static void token_tiles(const MatmulArgs& args, std::size_t panel, std::size_t k, std::size_t columns) {
+    const std::size_t n_tiles = (args.n_tokens + kTileTokens - 1) / kTileTokens;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < n_tiles; ++i) {
+      const std::size_t n = (args.n_tokens - first + n_tiles - i - 1) / (n_tiles - i);
+      const TileArgs tile = {.expanded = reinterpret_cast<const ExpandedBlock*>(args.scratch),
+                             .columns = columns,
+                             .first_block = k == 0,
+                             .codes = args.q.codes + first * args.q.codes_stride + k,
+                             .codes_stride = args.q.codes_stride,
+                             .scales = args.q.scales + first * args.q.groups_stride + k / kGroup,
+                             .sums = args.q.sums + first * args.q.groups_stride + k / kGroup,
+                             .groups_stride = args.q.groups_stride,
+                             .out = args.out + first * args.out_stride + panel * quant::kPanelRows,
+                             .out_stride = args.out_stride};
+      run_tile<kPanels, kTileTokens>(tile, n);
+      first += n;
+    }
+  }
+
+  struct TileArgs {
+    const ExpandedBlock* expanded;   // [kPanels]
+    std::size_t columns;             // of this super-block
+    bool first_block;                // sums start at zero, else at what `out` holds
+    const std::int8_t* codes;        // [tokens, codes_stride], first column of the super-block
+    std::size_t codes_stride;
+    const float* scales;             // [tokens, groups_stride]
+    const std::int32_t* sums;
+    std::size_t groups_stride;
+    float* out;                      // [tokens, out_stride]
+    std::size_t out_stride;
+  };
+
+  template <std::size_t kPanels, std::size_t kTokens>
+  static void run_tile(const TileArgs& a, std::size_t n_tokens) {
+    if (n_tokens == kTokens) return tile<kPanels, kTokens>(a);
+    if constexpr (kTokens > 1) run_tile<kPanels, kTokens - 1>(a, n_tokens);
+  }
+
+  template <std::size_t kPanels, std::size_t kTokens>
+  static void tile(const TileArgs& a) {
+    V16 y[kTokens][kPanels];
+    for (std::size_t t = 0; t < kTokens; ++t)
+      for (std::size_t p = 0; p < kPanels; ++p)
+        y[t][p] = a.first_block ? P::zero() : P::load(a.out + t * a.out_stride + p * quant::kPanelRows);
+    for (std::size_t g = 0, begin = 0; begin < a.columns; ++g, begin += kGroup) {
+      const std::size_t n = a.columns - begin < kGroup ? a.columns - begin : kGroup;
+      I16 acc[kTokens][kPanels];
+      for (std::size_t t = 0; t < kTokens; ++t)
+        for (std::size_t p = 0; p < kPanels; ++p)
+          acc[t][p] = P::iset(-kOffset * a.sums[t * a.groups_stride + g]);
+      multiply<kPanels, kTokens>(a, begin / 4, (begin + n) / 4, acc);
+      rescale<kPanels, kTokens>(a, g, acc, y);
+    }
+    for (std::size_t t = 0; t < kTokens; ++t)
+      for (std::size_t p = 0; p < kPanels; ++p)
+        P::store(a.out + t * a.out_stride + p * quant::kPanelRows, y[t][p]);
+  }
+
+  template <std::size_t kPanels, std::size_t kTokens>
+  [[gnu::always_inline]] static void multiply(const TileArgs& a, std::size_t line, std::size_t end,
+                                              I16 (&acc)[kTokens][kPanels]) {
+    for (; line < end; ++line) {
+      Line w[kPanels];
+      for (std::size_t p = 0; p < kPanels; ++p)
+        w[p] = P::load_line(a.expanded[p].lines + line * quant::kLineBytes);
+      for (std::size_t t = 0; t < kTokens; ++t) {
+        const typename P::Quad x = P::quad(a.codes + t * a.codes_stride + 4 * line);
+        for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = dot(acc[t][p], w[p], x);
+      }
+    }
+  }
+
+  template <std::size_t kPanels, std::size_t kTokens>
+  [[gnu::always_inline]] static void rescale(const TileArgs& a, std::size_t g, I16 (&acc)[kTokens][kPanels],
+                                             V16 (&y)[kTokens][kPanels]) {
+    for (std::size_t t = 0; t < kTokens; ++t) {
+      const V16 d_a = P::set(a.scales[t * a.groups_stride + g]);
+      for (std::size_t p = 0; p < kPanels; ++p) {
+        const V16 d = P::mul(P::load(a.expanded[p].scales[g]), d_a);
+        y[t][p] = P::fma(P::to_float(acc[t][p]), d, y[t][p]);
+        if constexpr (F::kHasMinimum) {
+          const V16 m = P::mul(P::load(a.expanded[p].minima[g]), d_a);
+          const float sum = static_cast<float>(a.sums[t * a.groups_stride + g]);
+          y[t][p] = P::fma(P::set(sum), m, y[t][p]);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace quern::kernels

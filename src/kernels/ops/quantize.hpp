@@ -1,0 +1,68 @@
+// Activations to int8 codes with one float scale per group of columns, and the sums of the codes.
+// scale = max |x| / 127, code = round(x * (127 / max |x|)): in [-127, 127] by construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.hpp"
+
+namespace quern::kernels {
+
+template <class P>
+struct QuantizeOps {
+  using V16 = typename P::V16;
+  using I16 = typename P::I16;
+
+  // Below this a group is stored as zeros: 127 / max would overflow. Activations of 1e-33 carry nothing.
+  static constexpr float kSmallest = 0x1p-110f;
+
+  static void quantize(const float* x, std::size_t x_stride, std::size_t n_tokens, std::size_t columns,
+                       std::size_t group, const QuantizedRows& q) {
+    for (std::size_t t = 0; t < n_tokens; ++t) {
+      const float* row = x + t * x_stride;
+      std::int8_t* codes = q.codes + t * q.codes_stride;
+      std::size_t g = 0;
+      for (std::size_t k = 0; k < columns; k += group, ++g) {
+        const std::size_t n = columns - k < group ? columns - k : group;
+        q.scales[t * q.groups_stride + g] =
+            quantize_group(row + k, n, codes + k, q.sums[t * q.groups_stride + g]);
+      }
+      for (std::size_t k = columns; k < q.codes_stride; ++k) codes[k] = 0;
+    }
+  }
+
+ private:
+  // Writes n codes rounded up to 16 (the padding is zero) where n < 16 remain; returns the scale.
+  static float quantize_group(const float* x, std::size_t n, std::int8_t* codes, std::int32_t& sum) {
+    V16 largest = P::zero(), probe = P::zero();
+    for (std::size_t i = 0; i < n; i += 16) {
+      const V16 v = load(x + i, n - i);
+      largest = P::max(P::abs(v), largest);
+      probe = P::fma(v, P::zero(), probe);  // NaN once any value is NaN or infinite
+    }
+    const float max = P::reduce_max(largest);
+    const float finite = P::reduce_add(probe);
+    const bool zero = !(max >= kSmallest) || finite != 0.0f;  // NaN is not 0 either
+    const V16 factor = P::set(zero ? 0.0f : 127.0f / max);
+    I16 total = P::izero();
+    for (std::size_t i = 0; i < n; i += 16) {
+      const I16 code = zero ? P::izero() : P::to_int(P::mul(load(x + i, n - i), factor));
+      total = P::iadd(total, code);
+      store(codes + i, code, n - i);
+    }
+    sum = P::ireduce_add(total);
+    if (finite != 0.0f) return finite;  // NaN in the input stays visible in the output
+    return zero ? 0.0f : max / 127.0f;
+  }
+
+  static V16 load(const float* x, std::size_t n) { return n >= 16 ? P::load(x) : P::load_n(x, n); }
+  static void store(std::int8_t* codes, I16 code, std::size_t n) {
+    if (n >= 16) return P::store_i8(codes, code);
+    std::int8_t all[16];
+    P::store_i8(all, code);
+    for (std::size_t i = 0; i < n; ++i) codes[i] = all[i];
+  }
+};
+
+}  // namespace quern::kernels
