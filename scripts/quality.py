@@ -60,7 +60,7 @@ def compare(bench, windows, reference, others):
     sums = {name: [0.0, 0, 0.0] for name in others}
     count = base_nll = n_nll = 0
     for ids in windows:
-        p = log_softmax(bench.logits(*reference[:1], ids, reference[1]))
+        p = log_softmax(bench.logits(reference[0], ids, reference[1]))
         target = np.array(ids[1:])
         base_nll -= p[np.arange(len(target)), target].sum()
         n_nll += len(target)
