@@ -29,8 +29,9 @@ CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout) {
   const std::size_t rows = n_queries < kAttendQueries ? n_queries : kAttendQueries;
   const std::size_t v_width = round_up(layout.d_v, 16);
-  const std::size_t half_block = 16 * (round_up(layout.d_k, 4) + v_width);  // one half block as floats
-  return half_block + rows * (kTileTokens + v_width);                       // scores, tile outputs
+  // A block of K and half a block of V as floats; scores and tile outputs.
+  const std::size_t expanded = kBlockTokens * round_up(layout.d_k, 4) + kBlockTokens / 2 * v_width;
+  return expanded + rows * (kTileTokens + v_width);
 }
 
 }  // namespace quern::kernels

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "kernels/reference_attention.hpp"
 #include "kernels/select.hpp"
 
@@ -47,15 +48,17 @@ class AttentionSequence {
         k_(normal_values(c.n_keys * c.d_k, 1)), v_(normal_values(c.n_keys * c.d_v, 2)),
         q_(normal_values(c.n_keys * c.group * c.d_k, 3, 2.0f)) {
     const std::size_t n_tiles = (c.n_keys + kTileTokens - 1) / kTileTokens;
-    blocks_.resize(n_tiles * kTileBlocks);
-    for (auto& block : blocks_) block.assign(layout_.block_bytes, std::byte{0xff});
+    blocks_ = base::Buffer<std::byte>(n_tiles * kTileBlocks * layout_.block_bytes);
+    std::memset(blocks_.data(), 0xff, blocks_.size());
   }
 
   const CacheLayout& layout() const { return layout_; }
   std::vector<float>& k() { return k_; }
   std::vector<float>& v() { return v_; }
-  std::byte* block_of(std::size_t key) { return blocks_[key / kBlockTokens].data(); }
-  const std::vector<std::vector<std::byte>>& blocks() const { return blocks_; }
+  std::byte* block_of(std::size_t key) {
+    return blocks_.data() + key / kBlockTokens * layout_.block_bytes;
+  }
+  std::vector<std::byte> bytes() const { return {blocks_.data(), blocks_.data() + blocks_.size()}; }
 
   void store(std::size_t first, std::size_t end) {
     for (std::size_t t = first; t < end; ++t)
@@ -66,7 +69,8 @@ class AttentionSequence {
   std::vector<float> attend(std::size_t first, std::size_t end) {
     const std::size_t n = (end - first) * case_.group, stride = (case_.d_v + 15) / 16 * 16;
     std::vector<float> max(n, -std::numeric_limits<float>::infinity()), sum(n, 0.0f), o(n * stride, 0.0f);
-    std::vector<float> scratch(attend_scratch_floats(n, layout_)), slopes(n);
+    base::Buffer<float> scratch(attend_scratch_floats(n, layout_));
+    std::vector<float> slopes(n);
     std::vector<std::uint32_t> begins(n), ends(n);
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t token = first + i / case_.group;
@@ -77,7 +81,7 @@ class AttentionSequence {
     for (std::size_t tile = 0; tile * kTileTokens < end; ++tile) {
       std::vector<const std::byte*> blocks;
       for (std::size_t b = 0; b < kTileBlocks && tile * kTileTokens + b * kBlockTokens < end; ++b)
-        blocks.push_back(blocks_[tile * kTileBlocks + b].data());
+        blocks.push_back(block_of(tile * kTileTokens + b * kBlockTokens));
       kernels_.attend({&layout_, blocks.data(), blocks.size(), tile * kTileTokens, n,
                        &q_[first * case_.group * case_.d_k], case_.d_k, begins.data(), ends.data(),
                        case_.sinks, case_.scale, case_.softcap, case_.alibi ? slopes.data() : nullptr,
@@ -91,15 +95,15 @@ class AttentionSequence {
     return output;
   }
 
-  // Output of one row from the values the cache holds, in float64.
+  // Output of one row from the values the (filled) cache holds, in float64.
   std::vector<double> reference(std::size_t token, std::size_t head) {
-    std::vector<float> k(k_.size()), v(v_.size());
-    for (std::size_t t = 0; t <= token; ++t)
-      reference_load_kv(layout_, block_of(t), t % kBlockTokens, &k[t * case_.d_k], &v[t * case_.d_v]);
+    for (std::size_t t = n_held_; t < case_.n_keys; ++t, ++n_held_)
+      reference_load_kv(layout_, block_of(t), t % kBlockTokens, &held_k_[t * case_.d_k],
+                        &held_v_[t * case_.d_v]);
     const float sink = sink_of(head);
     std::vector<double> output(case_.d_v);
-    reference_attention({&q_[(token * case_.group + head) * case_.d_k], k.data(), v.data(), case_.d_k,
-                         case_.d_v, begin_of(token), token + 1, case_.sinks,
+    reference_attention({&q_[(token * case_.group + head) * case_.d_k], held_k_.data(),
+                         held_v_.data(), case_.d_k, case_.d_v, begin_of(token), token + 1, case_.sinks,
                          static_cast<double>(case_.scale), static_cast<double>(case_.softcap),
                          case_.alibi ? static_cast<double>(slope_of(head)) : 0.0,
                          case_.alibi_before_scale, case_.sink_logits ? &sink : nullptr},
@@ -118,8 +122,9 @@ class AttentionSequence {
   AttentionCase case_;
   CacheLayout layout_;
   const Kernels& kernels_;
-  std::vector<float> k_, v_, q_;
-  std::vector<std::vector<std::byte>> blocks_;
+  std::vector<float> k_, v_, q_, held_k_ = k_, held_v_ = v_;
+  std::size_t n_held_ = 0;
+  base::Buffer<std::byte> blocks_;
 };
 
 inline std::string describe(const AttentionCase& c) {

@@ -55,14 +55,14 @@ TEST_CASE("attention equals float64 on the values the cache holds") {
   for (const IsaInfo* isa : supported_isas()) {
     for (CacheType k_type : kCacheTypes) {
       for (CacheType v_type : kCacheTypes) {
-        if (k_type != v_type && k_type != CacheType::int8 && v_type != CacheType::int8) continue;
         for (const AttentionCase& c : cases_of(k_type, v_type)) {
+          if (k_type != v_type && c.n_keys > 64) continue;
           if (c.n_keys > 320 && isa->name == "scalar") continue;  // the same bits as the others (below)
           AttentionSequence sequence(c, *isa->kernels);
           sequence.store(0, c.n_keys);
           const std::vector<float> output = sequence.attend(0, c.n_keys);
           double worst = 0;
-          for (std::size_t token = 0; token < c.n_keys; token += token < 40 ? 1 : 61) {
+          for (std::size_t token = 0; token < c.n_keys; token += token < 20 ? 1 : 61) {
             for (std::size_t head = 0; head < c.group; ++head) {
               const std::vector<double> want = sequence.reference(token, head);
               for (std::size_t d = 0; d < c.d_v; ++d)
@@ -85,7 +85,7 @@ TEST_CASE("prefill in any chunks equals token by token, bit for bit") {
   for (const IsaInfo* isa : supported_isas()) {
     for (CacheType type : kCacheTypes) {
       for (const AttentionCase& c : cases_of(type, type)) {
-        if (isa->name == "scalar" && c.n_keys > 100 && type != CacheType::int8) continue;
+        if (isa->name == "scalar" && c.n_keys > 100) continue;
         AttentionSequence decode(c, *isa->kernels);
         std::vector<float> one_by_one;
         for (std::size_t t = 0; t < c.n_keys; ++t) {
@@ -104,7 +104,7 @@ TEST_CASE("prefill in any chunks equals token by token, bit for bit") {
           }
           INFO(isa->name << ", " << describe(c) << ", chunk " << chunk);
           CHECK(same_bits(one_by_one, output));
-          CHECK(prefill.blocks() == decode.blocks());
+          CHECK(prefill.bytes() == decode.bytes());
         }
       }
     }
@@ -118,6 +118,7 @@ TEST_CASE("what a query does not see has no influence") {
     for (CacheType type : kCacheTypes) {
       for (const AttentionCase& c : cases_of(type, type)) {
         if (c.n_keys < 40 || c.n_keys > 320) continue;
+        if (isa->name == "scalar" && c.n_keys > 100) continue;
         const std::size_t seen = c.n_keys - 23;
         AttentionSequence clean(c, *isa->kernels), dirty(c, *isa->kernels);
         clean.store(0, seen);
@@ -164,7 +165,7 @@ TEST_CASE("attention gives the bits of the scalar path") {
           AttentionSequence sequence(c, *isa->kernels);
           sequence.store(0, c.n_keys);
           INFO(isa->name << ", " << describe(c));
-          CHECK(sequence.blocks() == scalar.blocks());
+          CHECK(sequence.bytes() == scalar.bytes());
           CHECK(same_bits(sequence.attend(first, c.n_keys), expected));
         }
       }

@@ -76,7 +76,7 @@ struct AttentionOps {
     Work(const AttendArgs& a, std::size_t first_row, std::size_t n)
         : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
       k_buffer = a.scratch;
-      v_buffer = k_buffer + kHalfBlock * ((a.layout->d_k + 3) / 4 * 4);
+      v_buffer = k_buffer + kBlockTokens * ((a.layout->d_k + 3) / 4 * 4);
       scores = v_buffer + kHalfBlock * v_width;
       o = scores + n * kTileTokens;
       for (std::size_t r = 0; r < n; ++r) mark_keys(r);
@@ -117,38 +117,36 @@ struct AttentionOps {
 
   static void score(Work& work) {
     const AttendArgs& args = work.args;
-    for (std::size_t half = 0; half < kHalves; ++half) {
-      if (!work.any_row(half)) continue;
-      const std::byte* block = args.blocks[half / 2];
-      const float* k = Tile::expand_k(*args.layout, block, half % 2, work.k_buffer);
-      const float* scales = nullptr;
-      if (cache_has_scales(args.layout->k_type))
-        scales = reinterpret_cast<const float*>(block + args.layout->k_scale_offset) + half % 2 * kHalfBlock;
-      std::size_t r = 0;
-      for (; r + Tile::kScoreRows <= work.n_rows; r += Tile::kScoreRows)
-        score_rows<Tile::kScoreRows>(work, r, half, k);
-      for (; r + 2 <= work.n_rows; r += 2) score_rows<2>(work, r, half, k);
-      for (; r < work.n_rows; ++r) score_rows<1>(work, r, half, k);
-      for (r = 0; r < work.n_rows; ++r)
-        if (work.keys[r][half] != 0) adjust(work, r, half, scales);
+    for (std::size_t b = 0; b < args.n_blocks; ++b) {
+      if (!work.any_row(2 * b) && !work.any_row(2 * b + 1)) continue;
+      typename Tile::Scores scores = Tile::expand_k(*args.layout, args.blocks[b], work.k_buffer);
+      scores.q_stride = args.q_stride;
+      for (std::size_t r = 0; r < work.n_rows; r += Tile::kRows) {
+        const std::size_t rest = work.n_rows - r, n = rest < Tile::kRows ? rest : Tile::kRows;
+        if (!any_sees(work, r, n, b)) continue;
+        scores.q = work.q(r);
+        scores.out = work.score_of(r, 2 * b);
+        Tile::dot_rows(scores, n);
+      }
+      for (std::size_t r = 0; r < work.n_rows; ++r)
+        for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
+          if (work.keys[r][half] != 0) adjust(work, r, half);
     }
   }
 
-  template <std::size_t kRows>
-  static void score_rows(const Work& work, std::size_t r, std::size_t half, const float* k) {
+  static bool any_sees(const Work& work, std::size_t r, std::size_t n, std::size_t block) {
     std::uint32_t any = 0;
-    for (std::size_t i = 0; i < kRows; ++i) any |= work.keys[r + i][half];
-    if (any == 0) return;
-    Tile::template dot_rows<kRows>(work.q(r), work.args.q_stride, k, work.args.layout->d_k,
-                                   work.score_of(r, half), kTileTokens);
+    for (std::size_t i = 0; i < n; ++i) any |= work.seen[r + i];
+    return (any >> (2 * block) & 3u) != 0;
   }
 
   // Dot products -> scores, -infinity where the row does not see the key.
-  static void adjust(const Work& work, std::size_t r, std::size_t half, const float* k_scales) {
+  static void adjust(const Work& work, std::size_t r, std::size_t half) {
     const AttendArgs& args = work.args;
     float* out = work.score_of(r, half);
     V16 s = P::load(out);
-    if (k_scales != nullptr) s = P::mul(s, P::load(k_scales));
+    if (cache_has_scales(args.layout->k_type))
+      s = P::mul(s, scales_of(args, args.layout->k_scale_offset, half));
     V16 bias = P::zero();
     if (args.alibi != nullptr) bias = alibi(args, work.first + r, half);
     if (args.alibi != nullptr && args.alibi_before_scale) s = P::add(s, bias);
@@ -159,6 +157,11 @@ struct AttentionOps {
     const std::uint32_t keys = work.keys[r][half];
     for (std::uint32_t hidden = ~keys & kAllKeys; hidden != 0; hidden &= hidden - 1)
       out[__builtin_ctz(hidden)] = -__builtin_inff();
+  }
+
+  static V16 scales_of(const AttendArgs& args, std::size_t offset, std::size_t half) {
+    const std::byte* scales = args.blocks[half / 2] + offset;
+    return P::load(reinterpret_cast<const float*>(scales) + half % 2 * kHalfBlock);
   }
 
   static V16 alibi(const AttendArgs& args, std::size_t query, std::size_t half) {
@@ -182,10 +185,8 @@ struct AttentionOps {
       float* out = work.score_of(r, half);
       V16 p = E::exp(P::sub(P::load(out), peak));
       sums = P::add(sums, p);
-      if (cache_has_scales(layout.v_type)) {
-        const std::byte* scales = work.args.blocks[half / 2] + layout.v_scale_offset;
-        p = P::mul(p, P::load(reinterpret_cast<const float*>(scales) + half % 2 * kHalfBlock));
-      }
+      if (cache_has_scales(layout.v_type))
+        p = P::mul(p, scales_of(work.args, layout.v_scale_offset, half));
       P::store(out, p);
     }
     work.total[r] = P::reduce_add(sums);
@@ -200,22 +201,22 @@ struct AttentionOps {
       for (std::size_t r = 0; r < work.n_rows;) {
         const typename Tile::Values values{v, work.v_width, work.score_of(r, half), kTileTokens,
                                            work.o + r * work.v_width};
-        if (all_see_all(work, r, half)) {
-          Tile::add_values(values);
-          r += Tile::kValueRows;
-        } else {
-          if (work.keys[r][half] != 0) Tile::add_values_of(values, work.keys[r][half]);
-          ++r;
+        const std::size_t n = rows_seeing_all(work, r, half);
+        if (n != 0) {
+          Tile::add_values(values, n);
+        } else if (work.keys[r][half] != 0) {
+          Tile::add_values_of(values, work.keys[r][half]);
         }
+        r += n != 0 ? n : 1;
       }
     }
   }
 
-  static bool all_see_all(const Work& work, std::size_t r, std::size_t half) {
-    if (r + Tile::kValueRows > work.n_rows) return false;
-    std::uint32_t all = kAllKeys;
-    for (std::size_t i = 0; i < Tile::kValueRows; ++i) all &= work.keys[r + i][half];
-    return all == kAllKeys;
+  // How many rows from r on, at most kRows, see the whole half block.
+  static std::size_t rows_seeing_all(const Work& work, std::size_t r, std::size_t half) {
+    std::size_t n = 0;
+    while (n < Tile::kRows && r + n < work.n_rows && work.keys[r + n][half] == kAllKeys) ++n;
+    return n;
   }
 
   static void merge(const Work& work, std::size_t r) {
@@ -223,7 +224,9 @@ struct AttentionOps {
     const std::size_t query = work.first + r;
     const float before = state.max[query], peak = work.peak[r];
     const float top = before > peak ? before : peak;
-    const float keep = E::exp1(before - top), gain = E::exp1(peak - top);
+    float factors[16] = {before - top, peak - top};
+    P::store(factors, E::exp(P::load(factors)));
+    const float keep = factors[0], gain = factors[1];
     state.max[query] = top;
     state.sum[query] = __builtin_fmaf(work.total[r], gain, state.sum[query] * keep);
     float* o = state.o + query * state.o_stride;

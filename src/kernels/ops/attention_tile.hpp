@@ -19,29 +19,35 @@ struct AttentionTile {
 
   // Register blocking only: 32 registers of sixteen lanes, or sixteen of eight.
   static constexpr bool kWide = alignof(V16) == 64;
-  static constexpr std::size_t kScoreRows = kWide ? 8 : 4;
-  static constexpr std::size_t kValueRows = 4;
-  static constexpr std::size_t kValueChunks = kWide ? 4 : 1;
+  static constexpr std::size_t kRows = 4;  // rows taken together
 
-  // Half block `half` of a cache block as floats: K [d_k, 16 tokens]. The cache's own memory if that is
-  // its form, else `buffer`.
-  static const float* expand_k(const CacheLayout& layout, const std::byte* block, std::size_t half,
-                               float* buffer) {
+  // K of a block and the rows to multiply it with.
+  struct Scores {
+    const float* k;      // [2 half blocks][>= d_k][16 tokens]
+    std::size_t k_step;  // floats from one half block to the next
+    std::size_t d_k;
+    const float* q;      // [rows, q_stride]
+    std::size_t q_stride;
+    float* out;          // [rows, kTileTokens]
+  };
+
+  // K of a block as floats: the cache's own memory if that is its form, else `buffer`.
+  static Scores expand_k(const CacheLayout& layout, const std::byte* block, float* buffer) {
     const std::size_t per_word = 4 / cache_value_bytes(layout.k_type);
     const std::size_t n_lines = (layout.d_k + per_word - 1) / per_word;
-    const std::byte* lines = block + half * n_lines * 64;
+    Scores scores{buffer, n_lines * per_word * 16, layout.d_k, nullptr, 0, nullptr};
     switch (layout.k_type) {
-      case CacheType::f32: return reinterpret_cast<const float*>(lines);
-      case CacheType::bf16: expand<CacheType::bf16>(lines, n_lines, 1, buffer); break;
-      case CacheType::f16: expand<CacheType::f16>(lines, n_lines, 1, buffer); break;
-      case CacheType::int8: expand<CacheType::int8>(lines, n_lines, 1, buffer); break;
-      case CacheType::fp8_e4m3: expand<CacheType::fp8_e4m3>(lines, n_lines, 1, buffer); break;
-      case CacheType::fp8_e5m2: expand<CacheType::fp8_e5m2>(lines, n_lines, 1, buffer); break;
+      case CacheType::f32: scores.k = reinterpret_cast<const float*>(block); break;
+      case CacheType::bf16: expand<CacheType::bf16>(block, 2 * n_lines, 1, buffer); break;
+      case CacheType::f16: expand<CacheType::f16>(block, 2 * n_lines, 1, buffer); break;
+      case CacheType::int8: expand<CacheType::int8>(block, 2 * n_lines, 1, buffer); break;
+      case CacheType::fp8_e4m3: expand<CacheType::fp8_e4m3>(block, 2 * n_lines, 1, buffer); break;
+      case CacheType::fp8_e5m2: expand<CacheType::fp8_e5m2>(block, 2 * n_lines, 1, buffer); break;
     }
-    return buffer;
+    return scores;
   }
 
-  // V [16 tokens, d_v padded to 16].
+  // V of a half block: [16 tokens, d_v padded to 16].
   static const float* expand_v(const CacheLayout& layout, const std::byte* block, std::size_t half,
                                float* buffer) {
     const std::size_t chunks = (layout.d_v + 15) / 16;
@@ -58,18 +64,15 @@ struct AttentionTile {
     return buffer;
   }
 
-  // out[r * out_stride + lane] = sum over d of q[r * q_stride + d] * k[d][lane], r < kRows.
-  template <std::size_t kRows>
-  static void dot_rows(const float* q, std::size_t q_stride, const float* k, std::size_t d_k, float* out,
-                       std::size_t out_stride) {
-    V16 sum[kRows];
-    for (std::size_t r = 0; r < kRows; ++r) sum[r] = P::zero();
-    for (std::size_t d = 0; d < d_k; ++d) {
-      const V16 column = P::load(k + 16 * d);
-      for (std::size_t r = 0; r < kRows; ++r)
-        sum[r] = P::fma(P::set(q[r * q_stride + d]), column, sum[r]);
+  // The scores of n <= kRows rows and a block's 32 keys. Both half blocks at once where registers allow:
+  // eight sums hide the latency of fma.
+  static void dot_rows(const Scores& a, std::size_t n) {
+    switch (n) {
+      case 1: dot_block<1, 2>(a); break;
+      case 2: dot_block<2, 2>(a); break;
+      case 3: dot_block<3, kWide ? 2 : 1>(a); break;
+      default: dot_block<4, kWide ? 2 : 1>(a); break;
     }
-    for (std::size_t r = 0; r < kRows; ++r) P::store(out + r * out_stride, sum[r]);
   }
 
   // The rows' outputs [width] += sum over the 16 keys of p[r * p_stride + key] * v[key].
@@ -80,11 +83,13 @@ struct AttentionTile {
     std::size_t p_stride;
     float* out;        // [rows, width]
   };
-  static void add_values(const Values& a) {
-    std::size_t column = 0;
-    for (; column + 16 * kValueChunks <= a.width; column += 16 * kValueChunks)
-      add_columns<kValueRows, kValueChunks>(a, column);
-    for (; column < a.width; column += 16) add_columns<kValueRows, 1>(a, column);
+  static void add_values(const Values& a, std::size_t n) {  // n <= kRows rows
+    switch (n) {
+      case 1: add_rows<1, 4>(a); break;
+      case 2: add_rows<2, kWide ? 4 : 2>(a); break;
+      case 3: add_rows<3, kWide ? 4 : 1>(a); break;
+      default: add_rows<4, kWide ? 4 : 1>(a); break;
+    }
   }
 
   // The same for the first row and those keys only whose bit is set: the others may hold anything.
@@ -105,22 +110,56 @@ struct AttentionTile {
         Codes::template expand_line<kType>(lines, out + g * kPerWord * stride + c * 16, stride);
   }
 
-  template <std::size_t kRows, std::size_t kChunks>
+  template <std::size_t kN, std::size_t kHalves>
+  static void dot_block(const Scores& a) {
+    for (std::size_t half = 0; half < 2; half += kHalves) dot<kN, kHalves>(a, half);
+  }
+
+  // out[r][16 half + lane] = sum over d of q[r][d] * k[half][d][lane], kHalves half blocks from `first` on.
+  template <std::size_t kN, std::size_t kHalves>
+  static void dot(const Scores& a, std::size_t first) {
+    V16 sum[kN][kHalves];
+    for (std::size_t r = 0; r < kN; ++r)
+      for (std::size_t h = 0; h < kHalves; ++h) sum[r][h] = P::zero();
+    const float* k = a.k + first * a.k_step;
+    std::size_t d = 0;
+    do {  // d_k > 0; without the empty case the sums never touch memory
+      V16 column[kHalves];
+      for (std::size_t h = 0; h < kHalves; ++h) column[h] = P::load(k + h * a.k_step + 16 * d);
+      for (std::size_t r = 0; r < kN; ++r) {
+        const V16 x = P::set(a.q[r * a.q_stride + d]);
+        for (std::size_t h = 0; h < kHalves; ++h) sum[r][h] = P::fma(x, column[h], sum[r][h]);
+      }
+    } while (++d < a.d_k);
+    for (std::size_t r = 0; r < kN; ++r)
+      for (std::size_t h = 0; h < kHalves; ++h)
+        P::store(a.out + r * kTileTokens + (first + h) * kHalfBlock, sum[r][h]);
+  }
+
+  template <std::size_t kN, std::size_t kChunks>
+  static void add_rows(const Values& a) {
+    std::size_t column = 0;
+    for (; column + 16 * kChunks <= a.width; column += 16 * kChunks)
+      add_columns<kN, kChunks>(a, column);
+    for (; column < a.width; column += 16) add_columns<kN, 1>(a, column);
+  }
+
+  template <std::size_t kN, std::size_t kChunks>
   static void add_columns(const Values& a, std::size_t column) {
-    V16 sum[kRows][kChunks];
-    for (std::size_t r = 0; r < kRows; ++r)
+    V16 sum[kN][kChunks];
+    for (std::size_t r = 0; r < kN; ++r)
       for (std::size_t c = 0; c < kChunks; ++c)
         sum[r][c] = P::load(a.out + r * a.width + column + 16 * c);
     for (std::size_t key = 0; key < kHalfBlock; ++key) {
       V16 value[kChunks];
       for (std::size_t c = 0; c < kChunks; ++c)
         value[c] = P::load(a.v + key * a.width + column + 16 * c);
-      for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t r = 0; r < kN; ++r) {
         const V16 weight = P::set(a.p[r * a.p_stride + key]);
         for (std::size_t c = 0; c < kChunks; ++c) sum[r][c] = P::fma(weight, value[c], sum[r][c]);
       }
     }
-    for (std::size_t r = 0; r < kRows; ++r)
+    for (std::size_t r = 0; r < kN; ++r)
       for (std::size_t c = 0; c < kChunks; ++c)
         P::store(a.out + r * a.width + column + 16 * c, sum[r][c]);
   }
