@@ -1,11 +1,11 @@
-// A recipe (models/*.json): how one family's configuration and tensors become a contract. Data only;
-// docs/ADDING_A_MODEL.md explains the language.
+// A recipe (models/*.json): how one family's configuration and tensors become a contract. Data
+// only; docs/ADDING_A_MODEL.md explains the language.
 //
-//   $key, $a.b.c     value of the source's configuration      $key|other|literal   first that exists
-//   fn(x, y)         one of the few named functions            resolve.hpp lists them
+//   $key, $a.b.c     value of the source's configuration      $key|other|literal   first that
+//   exists fn(x, y)         one of the few named functions            expression.hpp lists them
 //
-// Tensors map a canonical name (contract/tensors.hpp) to a source name, with {l} for the layer, and a list
-// of transforms (transform.hpp).
+// Tensors map a canonical name (contract/tensors.hpp) to a source name, with {l} for the layer, and
+// a list of transforms (transform.hpp).
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@
 namespace quern::convert {
 
 struct TensorSource {
-  std::string canonical;            // "decoder.{l}.0.q.weight"
-  std::vector<std::string> from;    // candidates, first found wins; {l} = layer
-  std::vector<std::string> transforms;
+  std::string canonical;            // "decoder.3.0.q.weight"
+  std::vector<std::string> from{};  // in `resolve`'s answer: the one source tensor
+  std::vector<std::string> transforms{};
   bool optional = false;
 };
 
@@ -37,32 +37,42 @@ struct Recipe {
 Recipe parse_recipe(std::string_view text, std::string_view where);
 std::vector<Recipe> builtin_recipes();
 
-// The recipe for a checkpoint, or an input error that names the architecture, the nearest recipe, what is out
-// of scope by name (docs/CONTRACT.md), and --arch-as / --recipe.
-const Recipe& match_recipe(const std::vector<Recipe>& recipes, const checkpoint::Checkpoint& checkpoint,
-                           std::string_view arch_as);
+// Architectures refused by name, with the mechanism quern does not have.
+struct OutOfScope {
+  std::string why;
+  std::vector<std::string> names;  // patterns
+};
+std::vector<OutOfScope> out_of_scope();
+
+// The recipe for a checkpoint, or an input error that names the architecture, the nearest recipe,
+// what is out of scope by name (docs/CONTRACT.md), and --arch-as / --recipe.
+const Recipe& match_recipe(const std::vector<Recipe>& recipes,
+                           const checkpoint::Checkpoint& checkpoint, std::string_view arch_as);
 
 // User's wishes that change the model (announced and recorded in "source").
 struct Adaptations {
-  std::optional<std::string> rope_scaling;   // none | linear | yarn | ntk | dynamic
+  std::optional<std::string> rope_scaling;  // none | linear | yarn | ntk | dynamic
   std::optional<double> rope_scale, rope_freq_base, rope_freq_scale;
   std::optional<std::size_t> yarn_orig_ctx;
   std::optional<double> yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;
 };
 
 struct Resolved {
-  contract::Contract contract;              // without counts, quantization, weights
-  std::vector<TensorSource> tensors;        // one per expected tensor, {l} filled in
-  std::vector<std::string> ignored;         // source tensors on the ignore list
-  std::vector<std::string> notices;
+  contract::Contract contract;        // without counts, quantization, weights
+  std::vector<TensorSource> tensors;  // one per expected tensor, {l} filled in
+  std::vector<std::string> ignored;   // source tensors on the ignore list
+  std::vector<std::string>
+      unknown_keys;                  // configuration keys that no rule knows (--strict: errors)
+  std::vector<std::string> notices;  // unknown keys and adaptations included
 };
 
-// Configuration + recipe -> contract and tensor plan. Everything missing, unknown or surplus is an input error
-// naming the key or tensor.
+// Configuration + recipe -> contract and tensor plan. Everything missing, unknown or surplus is an
+// input error naming the key or tensor.
 Resolved resolve(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
                  const Adaptations& adaptations);
 
 // Contract from a configuration alone (`inspect --config config.json`).
-contract::Contract resolve_config(const Recipe& recipe, std::string_view config_json, std::string_view where);
+contract::Contract resolve_config(const Recipe& recipe, std::string_view config_json,
+                                  std::string_view where);
 
 }  // namespace quern::convert

@@ -1,0 +1,292 @@
+#include "convert/expression.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/strings.hpp"
+
+namespace quern::convert {
+
+namespace {
+
+using base::cat;
+using base::Json;
+
+constexpr std::size_t kMaxDepth = 32;  // nesting of calls, and of objects in a template
+
+struct Function {
+  std::string_view name;
+  std::size_t n_arguments;
+};
+constexpr Function kFunctions[] = {{"div", 2}, {"mul", 2}, {"rsqrt", 1},      {"not", 1},
+                                   {"eq", 2},  {"if", 3},  {"activation", 1}, {"rows", 1}};
+
+bool word_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '-' || c == '+' || c == '{' || c == '}';  // {arch}
+}
+
+Json literal_of(std::string_view word) {
+  if (word == "null") return nullptr;
+  if (word == "true") return true;
+  if (word == "false") return false;
+  const char* end = word.data() + word.size();
+  std::int64_t integer = 0;
+  if (auto [at, error] = std::from_chars(word.data(), end, integer);
+      error == std::errc{} && at == end)
+    return integer;
+  double number = 0;
+  const bool numeric = word.find_first_of("0123456789") == 0 || word.front() == '-';
+  if (numeric) {
+    auto [at, error] = std::from_chars(word.data(), end, number);
+    if (error == std::errc{} && at == end && std::isfinite(number)) return number;
+  }
+  return std::string(word);
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view where) : text_(text), where_(where) {}
+
+  Expression parse() {
+    Expression result = parse_choice(0);
+    skip_spaces();
+    if (at_ != text_.size()) fail("unexpected text after the expression");
+    return result;
+  }
+
+ private:
+  Expression parse_choice(std::size_t depth) {
+    if (depth > kMaxDepth) fail("nested too deeply");
+    Expression first = parse_term(depth);
+    if (!accept('|')) return first;
+    Expression choice{.kind = Expression::Kind::choice};
+    choice.arguments.push_back(std::move(first));
+    do {
+      choice.arguments.push_back(parse_term(depth));
+    } while (accept('|'));
+    return choice;
+  }
+
+  Expression parse_term(std::size_t depth) {
+    skip_spaces();
+    if (accept('\'')) {
+      const std::size_t end = text_.find('\'', at_);
+      if (end == std::string_view::npos) fail("quote without an end");
+      Expression quoted{.literal = std::string(text_.substr(at_, end - at_))};
+      at_ = end + 1;
+      return quoted;
+    }
+    if (accept('$')) return {.kind = Expression::Kind::path, .name = std::string(take_word())};
+    const std::string_view word = take_word();
+    if (accept('(')) return parse_call(word, depth);
+    return {.literal = literal_of(word)};
+  }
+
+  Expression parse_call(std::string_view name, std::size_t depth) {
+    std::vector<std::string_view> known;
+    const Function* function = nullptr;
+    for (const Function& entry : kFunctions) {
+      known.push_back(entry.name);
+      if (entry.name == name) function = &entry;
+    }
+    if (function == nullptr)
+      base::reject(where_, cat("unknown function \"", base::printable(name), "\""), {},
+                   base::join(known));
+    Expression call{.kind = Expression::Kind::call, .name = std::string(name)};
+    do {
+      call.arguments.push_back(parse_choice(depth + 1));
+    } while (accept(','));
+    if (!accept(')')) fail("missing \")\"");
+    if (call.arguments.size() != function->n_arguments)
+      fail(cat(name, "() takes ", function->n_arguments, " arguments"));
+    return call;
+  }
+
+  std::string_view take_word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && word_char(text_[at_])) ++at_;
+    if (at_ == begin) fail("a value is missing");
+    return text_.substr(begin, at_ - begin);
+  }
+
+  void skip_spaces() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+
+  bool accept(char c) {
+    skip_spaces();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  [[noreturn]] void fail(std::string_view what) {
+    base::reject(where_,
+                 cat("expression \"", base::printable(text_), "\", column ", at_ + 1, ": ", what));
+  }
+
+  std::string_view text_, where_;
+  std::size_t at_ = 0;
+};
+
+// ---- functions
+// --------------------------------------------------------------------------------------
+
+double number_of(const Json& value, std::string_view where) {
+  if (!value.is_number()) base::reject(where, "not a number", base::printable(value.dump(), 60));
+  return value.get<double>();
+}
+
+std::int64_t integer_of(const Json& value, std::string_view where) {
+  if (value.is_number_unsigned() &&
+      value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+    base::reject(where, "number too large", value.dump());
+  return value.get<std::int64_t>();
+}
+
+Json divide(const Json& a, const Json& b, std::string_view where) {
+  if (number_of(b, where) == 0) base::reject(where, cat("division of ", a.dump(), " by zero"));
+  if (!a.is_number_integer() || !b.is_number_integer())
+    return number_of(a, where) / number_of(b, where);
+  const std::int64_t x = integer_of(a, where), y = integer_of(b, where);
+  if (y < 0 || x < 0 || x % y != 0) base::reject(where, cat(x, " is not a multiple of ", y));
+  return x / y;
+}
+
+Json multiply(const Json& a, const Json& b, std::string_view where) {
+  if (!a.is_number_integer() || !b.is_number_integer())
+    return number_of(a, where) * number_of(b, where);
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(integer_of(a, where), integer_of(b, where), &product))
+    base::reject(where, cat("the product ", a.dump(), " * ", b.dump(), " is too large"));
+  return product;
+}
+
+Json activation_name(const Json& word, const Environment& environment, std::string_view where) {
+  if (!word.is_string())
+    base::reject(where, "an activation is a word", base::printable(word.dump(), 60));
+  const std::string name = word.get<std::string>();
+  if (environment.activations != nullptr && environment.activations->contains(name))
+    return environment.activations->at(name);
+  std::vector<std::string_view> known;
+  if (environment.activations != nullptr)
+    for (const auto& [key, value] : environment.activations->items()) known.push_back(key);
+  const std::string near = base::nearest(name, known);
+  base::reject(where, cat("unknown activation \"", base::printable(name), "\"",
+                          near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
+                          "; known: ", base::join(known)));
+}
+
+bool truth(const Json& value, std::string_view where) {
+  if (!value.is_boolean())
+    base::reject(where, "not true or false", base::printable(value.dump(), 60));
+  return value.get<bool>();
+}
+
+std::optional<Json> call(const Expression& e, const Environment& environment,
+                         std::string_view where) {
+  const auto argument = [&](std::size_t i) -> std::optional<Json> {
+    std::optional<Json> value = evaluate(e.arguments[i], environment, where);
+    if (value && value->is_null()) value.reset();
+    return value;
+  };
+  const std::optional<Json> a = argument(0);
+  if (!a) return std::nullopt;
+  if (e.name == "if") return evaluate(e.arguments[truth(*a, where) ? 1 : 2], environment, where);
+  if (e.name == "not") return Json(!truth(*a, where));
+  if (e.name == "activation") return activation_name(*a, environment, where);
+  if (e.name == "rsqrt") {
+    if (!(number_of(*a, where) > 0))
+      base::reject(where, "rsqrt of a number that is not positive", a->dump());
+    return Json(1.0 / std::sqrt(number_of(*a, where)));
+  }
+  if (e.name == "rows") {
+    if (!a->is_string() || !environment.tensor_rows) return std::nullopt;
+    const std::optional<std::uint64_t> rows = environment.tensor_rows(a->get<std::string>());
+    return rows ? std::optional<Json>(*rows) : std::nullopt;
+  }
+  const std::optional<Json> b = argument(1);
+  if (!b) return std::nullopt;
+  if (e.name == "eq") return Json(*a == *b);
+  return e.name == "div" ? divide(*a, *b, where) : multiply(*a, *b, where);
+}
+
+void collect_paths(const Expression& expression, std::vector<std::string>& paths) {
+  if (expression.kind == Expression::Kind::path) paths.push_back(expression.name);
+  for (const Expression& argument : expression.arguments) collect_paths(argument, paths);
+}
+
+void collect_all(const Json& value, std::string_view where, std::vector<std::string>& paths) {
+  if (value.is_string()) collect_paths(parse_expression(value.get<std::string>(), where), paths);
+  if (value.is_structured())
+    for (const auto& element : value) collect_all(element, where, paths);
+}
+
+}  // namespace
+
+Expression parse_expression(std::string_view text, std::string_view where) {
+  return Parser(text, where).parse();
+}
+
+std::optional<Json> evaluate(const Expression& expression, const Environment& environment,
+                             std::string_view where) {
+  switch (expression.kind) {
+    case Expression::Kind::literal:
+      return expression.literal;
+    case Expression::Kind::path: {
+      const Json* value = environment.find(expression.name);
+      return value == nullptr ? std::nullopt : std::optional<Json>(*value);
+    }
+    case Expression::Kind::call:
+      return call(expression, environment, where);
+    case Expression::Kind::choice:
+      break;
+  }
+  std::optional<Json> result;
+  for (const Expression& alternative : expression.arguments) {
+    const std::optional<Json> value = evaluate(alternative, environment, where);
+    if (value) result = value;
+    if (value && !value->is_null()) return value;
+  }
+  return result;
+}
+
+Json evaluate_all(const Json& value, const Environment& environment, std::string_view where) {
+  if (value.is_string()) {
+    const std::string text = value.get<std::string>();
+    std::optional<Json> result = evaluate(parse_expression(text, where), environment, where);
+    if (!result)
+      base::reject(where, cat("the configuration has no value for ", base::printable(text)));
+    return *std::move(result);
+  }
+  Json copy = value;
+  if (value.is_object())
+    for (auto& [key, element] : copy.items())
+      element = evaluate_all(element, environment, cat(where, ".", key));
+  if (value.is_array())
+    for (std::size_t i = 0; i < copy.size(); ++i)
+      copy[i] = evaluate_all(copy[i], environment, cat(where, "[", i, "]"));
+  return copy;
+}
+
+std::vector<std::string> paths_in(const Json& value, std::string_view where) {
+  std::vector<std::string> paths;
+  collect_all(value, where, paths);
+  return paths;
+}
+
+const Json* find_path(const Json& object, std::string_view path) {
+  if (!object.is_object()) return nullptr;
+  if (auto found = object.find(std::string(path)); found != object.end()) return &*found;
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos;
+       dot = path.find('.', dot + 1)) {
+    const auto outer = object.find(std::string(path.substr(0, dot)));
+    if (outer == object.end()) continue;
+    if (const Json* inner = find_path(*outer, path.substr(dot + 1))) return inner;
+  }
+  return nullptr;
+}
+
+}  // namespace quern::convert

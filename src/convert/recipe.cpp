@@ -1,0 +1,193 @@
+#include "convert/recipe.hpp"
+
+#include <algorithm>
+
+#include "base/strings.hpp"
+#include "convert/expression.hpp"
+#include "convert/glob.hpp"
+#include "convert/recipe_data.hpp"
+#include "convert/recipe_table.hpp"
+
+namespace quern::convert {
+
+namespace {
+
+using base::cat;
+using base::Json;
+using base::JsonObject;
+
+// Data files of models/ that are no recipes begin with '_'.
+bool is_recipe(const EmbeddedRecipe& entry) {
+  return entry.name[0] != '_';
+}
+
+Json embedded(std::string_view name) {
+  for (std::size_t i = 0; i < kEmbeddedRecipeCount; ++i)
+    if (kEmbeddedRecipes[i].name == name)
+      return base::parse_json(kEmbeddedRecipes[i].text, cat("models/", name, ".json"));
+  return nullptr;
+}
+
+std::vector<std::string> string_list(const Json& value, std::string_view where) {
+  std::vector<std::string> result;
+  if (!value.is_array()) base::reject(where, "not a list of names");
+  for (const Json& element : value) {
+    if (!element.is_string())
+      base::reject(where, "not a name", base::printable(element.dump(), 60));
+    result.push_back(element.get<std::string>());
+  }
+  return result;
+}
+
+void check_source(const Json& source, const std::string& where) {
+  JsonObject object(source, where);
+  if (!object.get("values").is_object()) base::reject(object.path_of("values"), "not an object");
+  for (const auto& [key, value] : object.get("values").items())
+    paths_in(value, cat(where, ".values.", key));
+  for (const Json& rule : object.get("refuse_unless")) {
+    JsonObject refusal(rule, cat(where, ".refuse_unless"));
+    paths_in(refusal.get_string("value"), refusal.path());
+    if (!refusal.get("allowed").is_array()) base::reject(refusal.path_of("allowed"), "not a list");
+    refusal.get_string("why");
+    refusal.finish();
+  }
+  string_list(object.get("ignore_keys"), object.path_of("ignore_keys"));
+  string_list(object.get("prefixes"), object.path_of("prefixes"));
+  if (!object.get("tensors").is_object()) base::reject(object.path_of("tensors"), "not an object");
+  if (!object.get("ignore_tensors").is_array())
+    base::reject(object.path_of("ignore_tensors"), "not a list");
+  object.finish();
+}
+
+// The shape of a recipe; expressions are parsed so that a mistake shows before any checkpoint does.
+void check_document(const Json& document, const std::string& where) {
+  JsonObject object(document, where);
+  object.get_int("recipe", 1, 1);
+  object.get_string("about");
+  JsonObject match = object.get_object("match");
+  for (const char* kind : {"hf", "gguf"})
+    if (match.has(kind)) string_list(match.get(kind), match.path_of(kind));
+  match.finish();
+  JsonObject sources = object.get_object("sources");
+  for (const char* kind : {"hf", "gguf"})
+    if (sources.has(kind)) check_source(sources.get(kind), sources.path_of(kind));
+  sources.finish();
+  const Json& contract = object.get("contract");
+  if (!contract.is_object()) base::reject(object.path_of("contract"), "not an object");
+  paths_in(contract, object.path_of("contract"));
+  object.find("extends");
+  object.finish();
+}
+
+// One level of "extends": objects are merged key by key, everything else is replaced.
+Json extended(Json document, const std::string& where) {
+  if (!document.is_object() || !document.contains("extends")) return document;
+  const Json& name = document["extends"];
+  if (!name.is_string()) base::reject(cat(where, ": extends"), "not a name");
+  Json parent = embedded(name.get<std::string>());
+  if (parent.is_null())
+    base::reject(cat(where, ": extends"), "unknown recipe",
+                 base::printable(name.get<std::string>()));
+  if (parent.contains("extends"))
+    base::reject(cat(where, ": extends"), "only a recipe that extends nothing can be extended");
+  return merged(std::move(parent), document);
+}
+
+std::vector<std::string> names_in(const Json& document, const char* kind) {
+  const Json& match = document["match"];
+  return match.contains(kind) ? match[kind].get<std::vector<std::string>>()
+                              : std::vector<std::string>{};
+}
+
+// What a configuration says its architecture is: the class if it names one, else the type.
+std::string architecture_of(const checkpoint::Checkpoint& checkpoint) {
+  const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
+  const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
+  const Json* name = find_path(config, gguf ? "general.architecture" : "architectures");
+  if (!gguf && name != nullptr && name->is_array() && !name->empty()) name = &name->front();
+  if (!gguf && (name == nullptr || !name->is_string())) name = find_path(config, "model_type");
+  if (name == nullptr || !name->is_string())
+    base::reject(checkpoint.where(),
+                 gguf ? "no general.architecture"
+                      : "no architectures and no model_type in the configuration");
+  return name->get<std::string>();
+}
+
+[[noreturn]] void reject_architecture(const std::vector<Recipe>& recipes, const std::string& name,
+                                      bool gguf, std::string_view where) {
+  const std::string shown = base::printable(name, 80);
+  for (const OutOfScope& family : out_of_scope())
+    for (const std::string& pattern : family.names)
+      if (glob_match(pattern, lower(name)))
+        base::reject(where, cat("architecture \"", shown, "\" is out of scope: ", family.why));
+  std::vector<std::string_view> known;
+  for (const Recipe& recipe : recipes)
+    for (const std::string& word : gguf ? recipe.gguf_names : recipe.hf_names)
+      known.push_back(word);
+  const std::string near = base::nearest(name, known);
+  base::reject(where, cat("unsupported architecture \"", shown, "\"",
+                          near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
+                          "; supported: ", base::join(known),
+                          "; --arch-as NAME treats it as one of these, --recipe FILE adds one"));
+}
+
+}  // namespace
+
+Json data_file(std::string_view name) {
+  Json document = embedded(name);
+  QUERN_ASSERT(!document.is_null());
+  return document;
+}
+
+Json merged(Json below, const Json& above) {
+  if (!below.is_object() || !above.is_object()) return above;
+  for (const auto& [key, value] : above.items())
+    below[key] = below.contains(key) ? merged(below[key], value) : value;
+  return below;
+}
+
+Recipe parse_recipe(std::string_view text, std::string_view where) {
+  Json document = extended(base::parse_json(text, where), std::string(where));
+  check_document(document, std::string(where));
+  Recipe recipe;
+  const std::size_t slash = where.find_last_of('/');
+  recipe.name = std::string(where.substr(slash == std::string_view::npos ? 0 : slash + 1));
+  if (const std::size_t dot = recipe.name.find('.'); dot != std::string::npos)
+    recipe.name.resize(dot);
+  recipe.hf_names = names_in(document, "hf");
+  recipe.gguf_names = names_in(document, "gguf");
+  recipe.document = std::move(document);
+  return recipe;
+}
+
+std::vector<Recipe> builtin_recipes() {
+  std::vector<Recipe> recipes;
+  for (std::size_t i = 0; i < kEmbeddedRecipeCount; ++i)
+    if (is_recipe(kEmbeddedRecipes[i]))
+      recipes.push_back(parse_recipe(kEmbeddedRecipes[i].text,
+                                     cat("models/", kEmbeddedRecipes[i].name, ".json")));
+  return recipes;
+}
+
+std::vector<OutOfScope> out_of_scope() {
+  std::vector<OutOfScope> result;
+  const Json document = data_file("_out_of_scope");
+  for (const Json& family : document["families"])
+    result.push_back(
+        {family["why"].get<std::string>(), family["names"].get<std::vector<std::string>>()});
+  return result;
+}
+
+const Recipe& match_recipe(const std::vector<Recipe>& recipes,
+                           const checkpoint::Checkpoint& checkpoint, std::string_view arch_as) {
+  const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
+  const std::string name = arch_as.empty() ? architecture_of(checkpoint) : std::string(arch_as);
+  for (const Recipe& recipe : recipes) {
+    const std::vector<std::string>& names = gguf ? recipe.gguf_names : recipe.hf_names;
+    const bool called = !arch_as.empty() && recipe.name == name;
+    if (called || std::find(names.begin(), names.end(), name) != names.end()) return recipe;
+  }
+  reject_architecture(recipes, name, gguf, arch_as.empty() ? checkpoint.where() : "--arch-as");
+}
+
+}  // namespace quern::convert

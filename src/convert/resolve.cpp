@@ -1,0 +1,208 @@
+// Configuration + recipe -> contract and tensor plan: the values of the source, what is refused,
+// the template, the names.
+#include <algorithm>
+
+#include "base/strings.hpp"
+#include "convert/contract_template.hpp"
+#include "convert/expression.hpp"
+#include "convert/glob.hpp"
+#include "convert/recipe.hpp"
+#include "convert/recipe_data.hpp"
+#include "convert/tensor_plan.hpp"
+
+namespace quern::convert {
+
+namespace {
+
+using base::cat;
+using base::Json;
+
+constexpr std::size_t kMaxDivisors = 4096;
+constexpr std::size_t kMaxNameBytes = 200;
+
+// {arch} in a recipe's texts is the architecture's prefix in GGUF keys.
+Json with_architecture(const Json& value, const std::string& architecture) {
+  if (value.is_string()) return replaced(value.get<std::string>(), "{arch}", architecture);
+  if (!value.is_structured()) return value;
+  Json copy = value;
+  for (auto& element : copy) element = with_architecture(element, architecture);
+  return copy;
+}
+
+std::string architecture_prefix(const Json& config) {
+  const Json* name = find_path(config, "general.architecture");
+  if (name == nullptr || !name->is_string()) return {};
+  std::string text = name->get<std::string>();
+  const bool plain =
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+      std::string::npos;
+  return plain ? text : std::string();
+}
+
+// The recipe's part for one kind of source, over one configuration.
+struct Source {
+  std::string where;  // of the configuration
+  std::string place;  // of the recipe's part
+  Json config, section, activations;
+  Environment of_config;  // $key leads into the configuration
+};
+
+void open_source(const Recipe& recipe, std::string_view config_json, std::string_view where,
+                 checkpoint::SourceKind kind, Source& out) {
+  const char* key = kind == checkpoint::SourceKind::gguf ? "gguf" : "hf";
+  out.where = std::string(where);
+  out.place = cat("recipe ", recipe.name, ": sources.", key);
+  out.config = base::parse_json(config_json, where);
+  if (!out.config.is_object()) base::reject(where, "the configuration is not an object");
+  if (!recipe.document["sources"].contains(key))
+    base::reject(where, cat("recipe ", recipe.name, " does not read ",
+                            kind == checkpoint::SourceKind::gguf ? "GGUF files"
+                                                                 : "Hugging Face directories"));
+  out.section = with_architecture(recipe.document["sources"][key], architecture_prefix(out.config));
+  out.activations = data_file("_neutral")["activations"];
+  out.of_config.find = [&out](std::string_view path) { return find_path(out.config, path); };
+  out.of_config.activations = &out.activations;
+}
+
+void refuse_quantized(const Source& source) {
+  const Json* config = find_path(source.config, "quantization_config");
+  if (config == nullptr || config->is_null()) return;
+  const Json* method = find_path(*config, "quant_method");
+  base::reject(cat(source.where, ": quantization_config.quant_method"),
+               "unsupported quantized checkpoint",
+               method != nullptr ? base::printable(method->dump(), 60) : "no method",
+               "a checkpoint of float tensors, or GGUF");
+}
+
+void refuse_by_recipe(const Source& source) {
+  for (const Json& rule : source.section["refuse_unless"]) {
+    const std::string text = rule["value"].get<std::string>();
+    const std::optional<Json> value =
+        evaluate(parse_expression(text, source.place), source.of_config, source.where);
+    const Json& allowed = rule["allowed"];
+    if (value && std::find(allowed.begin(), allowed.end(), *value) != allowed.end()) continue;
+    base::reject(source.where,
+                 cat("refused by the recipe: ", rule["why"].get<std::string>(), ": ", text),
+                 value ? base::printable(value->dump(), 60) : "no value", allowed.dump());
+  }
+}
+
+// Values in the order of the recipe; errors name the value and the expression.
+Json values_of(const Source& source) {
+  Json values = Json::object();
+  for (const auto& [key, expression] : source.section["values"].items())
+    values[key] = evaluate_all(expression, source.of_config, cat(source.where, ": ", key));
+  return values;
+}
+
+// Configuration keys that no expression reads and no list names.
+std::vector<std::string> unknown_keys(const Source& source, checkpoint::SourceKind kind) {
+  std::vector<std::string> paths = paths_in(source.section["values"], source.place);
+  for (const Json& rule : source.section["refuse_unless"])
+    for (std::string& path : paths_in(rule["value"], source.place))
+      paths.push_back(std::move(path));
+  std::vector<std::string> patterns = source.section["ignore_keys"].get<std::vector<std::string>>();
+  const Json common = data_file("_neutral")["ignore_keys"];
+  for (const Json& pattern : common[kind == checkpoint::SourceKind::gguf ? "gguf" : "hf"])
+    patterns.push_back(pattern.get<std::string>());
+  std::vector<std::string> unknown;
+  for (const auto& [name, value] : source.config.items()) {
+    const std::string& key = name;
+    const bool read = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+      return path == key || path.compare(0, key.size() + 1, key + ".") == 0;
+    });
+    const bool listed =
+        std::any_of(patterns.begin(), patterns.end(),
+                    [&](const std::string& pattern) { return glob_match(pattern, key); });
+    if (!read && !listed) unknown.push_back(base::printable(key, 80));
+  }
+  return unknown;
+}
+
+// A label for people: the last part of a path or hub name, no local directory.
+std::string label_of(const Json& values, const std::string& fallback) {
+  std::string text = values.contains("name") && values["name"].is_string()
+                         ? values["name"].get<std::string>()
+                         : "";
+  while (!text.empty() && (text.back() == '/' || text.back() == '\\')) text.pop_back();
+  text = text.substr(text.find_last_of("/\\") + 1);
+  return text.empty() ? fallback : base::printable(text, kMaxNameBytes);
+}
+
+std::vector<float> divisors_of(const checkpoint::Checkpoint& checkpoint, const std::string& name) {
+  const checkpoint::SourceTensor* tensor = checkpoint.find(name);
+  if (tensor == nullptr) return {};
+  if (tensor->values == 0 || tensor->values > kMaxDivisors)
+    base::reject(cat(checkpoint.where(), ": tensor ", base::printable(name)),
+                 "number of RoPE divisors", cat(tensor->values), cat("1 .. ", kMaxDivisors));
+  std::vector<float> values(tensor->values);
+  checkpoint::to_float(*tensor, 0, tensor->values, values.data());
+  return values;
+}
+
+Environment environment_of(const Json& values, const Source& source) {
+  Environment environment = source.of_config;
+  environment.find = [&values](std::string_view path) { return find_path(values, path); };
+  return environment;
+}
+
+FilledTemplate fill(const Recipe& recipe, const Source& source, Json values, TemplateInput input) {
+  values["name"] = label_of(values, recipe.name);
+  const std::string place = cat(source.where, " by recipe ", recipe.name);
+  Json evaluated = evaluate_all(recipe.document["contract"], environment_of(values, source), place);
+  input.family = recipe.name;
+  return fill_template(std::move(evaluated), input, place);
+}
+
+void announce_unknown(Resolved& resolved) {
+  for (const std::string& key : resolved.unknown_keys)
+    resolved.notices.push_back(cat("configuration key not known to the recipe, ignored: ", key));
+}
+
+}  // namespace
+
+Resolved resolve(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
+                 const Adaptations& adaptations) {
+  Source source;
+  open_source(recipe, checkpoint.config_json(), checkpoint.where(), checkpoint.kind(), source);
+  source.of_config.tensor_rows = [&](std::string_view name) -> std::optional<std::uint64_t> {
+    const checkpoint::SourceTensor* tensor = checkpoint.find(name);
+    return tensor == nullptr || tensor->shape.empty() ? std::nullopt
+                                                      : std::optional(tensor->shape[0]);
+  };
+  if (checkpoint.kind() == checkpoint::SourceKind::hugging_face) refuse_quantized(source);
+  refuse_by_recipe(source);
+  Json values = values_of(source);
+  const NameMap names(source.section, checkpoint, source.place);
+  Resolved resolved;
+  const std::optional<bool> tied = tied_by_tensors(names, environment_of(values, source));
+  if (tied && values.contains("tied") && values["tied"] != Json(*tied) &&
+      checkpoint.kind() == checkpoint::SourceKind::hugging_face)
+    resolved.notices.push_back(*tied ? "head is the token embedding (the checkpoint stores one "
+                                       "matrix), though the configuration says it is not"
+                                     : "head is a matrix of its own (the checkpoint stores two "
+                                       "different ones), though the configuration says it is tied");
+  if (tied) values["tied"] = *tied;
+  TemplateInput input{.adaptations = &adaptations};
+  input.divisors = [&](const std::string& name) { return divisors_of(checkpoint, name); };
+  FilledTemplate filled = fill(recipe, source, values, std::move(input));
+  resolved.contract = std::move(filled.contract);
+  resolved.unknown_keys = unknown_keys(source, checkpoint.kind());
+  resolved.unknown_keys.insert(resolved.unknown_keys.end(), filled.unknown_keys.begin(),
+                               filled.unknown_keys.end());
+  resolved.notices.insert(resolved.notices.end(), filled.notices.begin(), filled.notices.end());
+  announce_unknown(resolved);
+  plan_tensors(names, environment_of(values, source), checkpoint, resolved);
+  return resolved;
+}
+
+contract::Contract resolve_config(const Recipe& recipe, std::string_view config_json,
+                                  std::string_view where) {
+  Source source;
+  open_source(recipe, config_json, where, checkpoint::SourceKind::hugging_face, source);
+  refuse_by_recipe(source);
+  const Adaptations none;
+  return fill(recipe, source, values_of(source), {.adaptations = &none}).contract;
+}
+
+}  // namespace quern::convert

@@ -1,0 +1,132 @@
+#include "convert/transform.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/strings.hpp"
+
+namespace quern::convert {
+
+namespace {
+
+using base::cat;
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::size_t number_of(std::string_view word, std::string_view where) {
+  std::size_t value = 0;
+  const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || at != word.data() + word.size())
+    base::reject(where, "not a number in a transform", base::printable(word, 40));
+  return value;
+}
+
+}  // namespace
+
+RowView::RowView(const checkpoint::SourceTensor& source, const std::vector<std::string>& transforms,
+                 std::string_view where)
+    : source_(&source) {
+  std::vector<std::uint64_t> shape = source.shape;
+  while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
+  if (shape.empty() || shape.size() > 2)
+    base::reject(where, "number of dimensions", cat(source.shape.size()), "1 or 2");
+  rows_ = shape[0];
+  columns_ = shape.size() == 2 ? shape[1] : 1;
+  if (columns_ % checkpoint::dtype_block_values(source.type) != 0)
+    base::reject(where, "row length of a quantized tensor", cat(columns_),
+                 cat("a multiple of ", checkpoint::dtype_block_values(source.type)));
+  if (rows_ == 0 || columns_ == 0) base::reject(where, "the tensor is empty");
+  for (const std::string& text : transforms) apply(text, where);
+}
+
+void RowView::apply(std::string_view text, std::string_view where) {
+  const std::vector<std::string_view> words = words_of(text);
+  if (words.size() == 1 && words[0] == "transpose") {
+    if (!selections_.empty()) base::reject(where, "transpose must be the first transform");
+    if (columns_ == 1) return;  // a vector
+    if (checkpoint::dtype_block_values(source_->type) != 1)
+      base::reject(where, "a quantized tensor cannot be transposed",
+                   checkpoint::dtype_name(source_->type), "a float type");
+    std::swap(rows_, columns_);
+    transposed_ = !transposed_;
+    return;
+  }
+  GroupRows selection{};
+  if (words.size() == 4 && words[0] == "part" && words[2] == "of") {
+    const std::size_t index = number_of(words[1], where), parts = number_of(words[3], where);
+    if (parts == 0 || index >= parts || rows_ % parts != 0)
+      base::reject(where, cat("cannot take ", base::printable(text), " of ", rows_, " rows"));
+    const std::size_t size = rows_ / parts;
+    selection = {rows_, index * size, (index + 1) * size};
+  } else if (words.size() == 4 && words[0] == "group_rows") {
+    const std::size_t groups = number_of(words[1], where);
+    if (groups == 0 || rows_ % groups != 0)
+      base::reject(where, cat("cannot take ", base::printable(text), " of ", rows_, " rows"));
+    selection = {rows_ / groups, number_of(words[2], where), number_of(words[3], where)};
+    if (selection.begin >= selection.end || selection.end > selection.group_size)
+      base::reject(where, cat("cannot take ", base::printable(text), " of groups of ",
+                              selection.group_size));
+  } else {
+    base::reject(where, "unknown transform", base::printable(text),
+                 "transpose, part I of N, group_rows N A B");
+  }
+  rows_ = rows_ / selection.group_size * (selection.end - selection.begin);
+  selections_.push_back(selection);
+}
+
+std::size_t RowView::source_row(std::size_t row) const {
+  for (auto step = selections_.rbegin(); step != selections_.rend(); ++step) {
+    const std::size_t kept = step->end - step->begin;
+    row = row / kept * step->group_size + step->begin + row % kept;
+  }
+  return row;
+}
+
+void RowView::read(std::size_t first, std::size_t count, float* out, std::size_t stride) const {
+  if (!transposed_) {
+    if (columns_ == 1) {
+      for (std::size_t i = 0; i < count; ++i) {
+        float value = 0;
+        checkpoint::to_float(*source_, source_row(first + i), 1, &value);
+        out[i * stride] = value;
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      checkpoint::to_float(*source_, std::uint64_t{source_row(first + i)} * columns_, columns_,
+                           out + i * stride);
+    return;
+  }
+  // Source row c holds column c of the view: read the needed run of it and scatter.
+  const std::size_t source_columns = source_->shape.back();
+  std::vector<float> run;
+  for (std::size_t c = 0; c < columns_; ++c) {
+    for (std::size_t i = 0; i < count;) {
+      const std::size_t begin = source_row(first + i);
+      std::size_t length = 1;
+      while (i + length < count && source_row(first + i + length) == begin + length) ++length;
+      run.resize(length);
+      checkpoint::to_float(*source_, std::uint64_t{c} * source_columns + begin, length, run.data());
+      for (std::size_t k = 0; k < length; ++k) out[(i + k) * stride + c] = run[k];
+      i += length;
+    }
+  }
+}
+
+base::Bytes RowView::row_bytes(std::size_t row) const {
+  QUERN_ASSERT(!transposed_);
+  const std::uint64_t bytes = columns_ / checkpoint::dtype_block_values(source_->type) *
+                              checkpoint::dtype_block_bytes(source_->type);
+  return base::checked_slice(source_->bytes, source_row(row) * bytes, bytes, source_->name);
+}
+
+}  // namespace quern::convert

@@ -1,0 +1,52 @@
+// The closed list of transforms between a source tensor and a tensor of the contract, as a view
+// that gives rows on demand: nothing is copied before a panel is encoded.
+//
+//   transpose               [in, out] -> [out, in] (Conv1D weights); float types only
+//   part I of N             the I-th of N equal parts of the rows (fused q, k, v)
+//   group_rows N A B        rows A .. B-1 of each of N equal groups of rows (per-head fused
+//   layouts)
+//
+// A vector [n] counts as n rows of one column, so that weight and bias take the same transforms.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace quern::convert {
+
+class RowView {
+ public:
+  // Input errors name `where`: unknown transform, shapes that do not divide, more than two
+  // dimensions.
+  RowView(const checkpoint::SourceTensor& source, const std::vector<std::string>& transforms,
+          std::string_view where);
+
+  std::size_t rows() const { return rows_; }
+  std::size_t columns() const { return columns_; }
+  const checkpoint::SourceTensor& source() const { return *source_; }
+  bool transposed() const { return transposed_; }
+
+  // Rows [first, first + count) as float32, [count, columns] with `stride`.
+  void read(std::size_t first, std::size_t count, float* out, std::size_t stride) const;
+
+  // The bytes of a row as they lie in the file; only without transpose.
+  base::Bytes row_bytes(std::size_t row) const;
+
+ private:
+  struct GroupRows {
+    std::size_t group_size, begin, end;
+  };
+  void apply(std::string_view text, std::string_view where);
+  std::size_t source_row(std::size_t row) const;
+
+  const checkpoint::SourceTensor* source_;
+  std::size_t rows_ = 1, columns_ = 1;
+  bool transposed_ = false;
+  std::vector<GroupRows> selections_;  // in the order applied
+};
+
+}  // namespace quern::convert
