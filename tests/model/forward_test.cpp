@@ -34,7 +34,8 @@ TEST_CASE("every mechanism agrees with a float64 forward pass", "[forward]") {
     const Matrix expected = Reference(variant.contract, tiny.decoded).run(ids);
     const double error = difference(run_all(*tiny.model, ids, {}), expected);
     INFO(variant.name << ": " << error);
-    CHECK(error < 3e-5);
+    // ALiBi adds up to 0.7 * 530 to a score, of which float keeps 3e-5.
+    CHECK(error < (variant.name.starts_with("alibi") ? 3e-4 : 3e-5));
   }
 }
 
@@ -46,8 +47,8 @@ TEST_CASE("quantized weights compute what their decoded values and rounded input
     const Matrix expected = Reference(c, tiny.decoded, format.activation_group).run(ids);
     const double error = difference(run_all(*tiny.model, ids, {}), expected);
     INFO(format.name << ": " << error);
-    // A rounded input near a tie may fall either way: one step of 1/127 in a group.
-    CHECK(error < (format.activation_group == 0 ? 3e-5 : 5e-2));
+    // A rounded input near a tie may fall either way.
+    CHECK(error < (format.activation_group == 0 ? 3e-5 : 5e-3));
   }
 }
 
@@ -57,9 +58,9 @@ TEST_CASE("small cache types stay near the exact cache", "[forward]") {
   const TinyModel tiny = make_model(c, "f32");
   const std::vector<std::int32_t> ids = random_ids(300, c.vocab_size);
   const Matrix expected = Reference(c, tiny.decoded).run(ids);
-  const std::pair<CacheType, double> bounds[] = {{CacheType::f16, 5e-3},      {CacheType::bf16, 4e-2},
-                                                 {CacheType::int8, 4e-2},     {CacheType::fp8_e4m3, 3e-1},
-                                                 {CacheType::fp8_e5m2, 6e-1}};
+  const std::pair<CacheType, double> bounds[] = {{CacheType::f16, 2e-2},  {CacheType::bf16, 1e-1},
+                                                 {CacheType::int8, 3e-1}, {CacheType::fp8_e4m3, 1.0},
+                                                 {CacheType::fp8_e5m2, 2.0}};
   for (const auto& [type, bound] : bounds) {
     const double error = difference(run_all(*tiny.model, ids, {1, 0, type}), expected);
     INFO("cache type " << static_cast<int>(type) << ": " << error);
