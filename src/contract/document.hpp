@@ -1,4 +1,5 @@
-// Contract -> JSON tree, in the key order of model.json. Internal to contract/ (writer, hash, report).
+// Contract -> JSON tree, in the key order of model.json. Internal to contract/ (writer, hash,
+// report).
 #pragma once
 
 #include "base/json_reader.hpp"

@@ -5,9 +5,12 @@ namespace quern::contract {
 using base::Json;
 
 Json tokens_document(const Tokens& tokens) {
-  return {{"bos", optional_document(tokens.bos)}, {"eos", Json(tokens.eos)},
-          {"pad", optional_document(tokens.pad)}, {"unk", optional_document(tokens.unk)},
-          {"add_bos", tokens.add_bos},            {"add_eos", tokens.add_eos}};
+  return {{"bos", optional_document(tokens.bos)},
+          {"eos", Json(tokens.eos)},
+          {"pad", optional_document(tokens.pad)},
+          {"unk", optional_document(tokens.unk)},
+          {"add_bos", tokens.add_bos},
+          {"add_eos", tokens.add_eos}};
 }
 
 Json generation_document(const Generation& generation) {

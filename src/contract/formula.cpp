@@ -1,5 +1,5 @@
-// Parameters and cache values by arithmetic on the widths: block by block, times the repetitions. Nothing
-// here looks at the tensor list, so that the two can be compared.
+// Parameters and cache values by arithmetic on the widths: block by block, times the repetitions.
+// Nothing here looks at the tensor list, so that the two can be compared.
 #include <algorithm>
 
 #include "contract/parameters.hpp"
@@ -9,7 +9,8 @@ namespace quern::contract {
 
 namespace {
 
-std::uint64_t norm_size(const Contract& contract, const std::optional<std::string>& name, std::uint64_t width) {
+std::uint64_t norm_size(const Contract& contract, const std::optional<std::string>& name,
+                        std::uint64_t width) {
   if (!name || *name == kSharedNorm) return 0;
   const Norm& norm = contract.norms.at(*name);
   return ((norm.weight ? 1u : 0u) + (norm.bias ? 1u : 0u)) * width;
@@ -40,7 +41,8 @@ std::uint64_t ffn_size(const Contract& contract, const Ffn& op) {
          (op.bias_out ? contract.d_model : 0);
 }
 
-void add_block(const Contract& contract, const Block& block, std::uint64_t times, ParameterParts& parts) {
+void add_block(const Contract& contract, const Block& block, std::uint64_t times,
+               ParameterParts& parts) {
   for (const Branch& branch : block.branches) {
     const Op& op = contract.ops.at(branch.op);
     if (op.attention) {
@@ -58,7 +60,8 @@ void add_stack(const Contract& contract, const std::optional<Stack>& stack, Para
   for (const LayerGroup& group : stack->layers)
     for (const std::string& name : group.pattern)
       add_block(contract, contract.blocks.at(name),
-                group.share_weights ? std::min<std::uint64_t>(1, group.repeat) : group.repeat, parts);
+                group.share_weights ? std::min<std::uint64_t>(1, group.repeat) : group.repeat,
+                parts);
   parts.norms += norm_size(contract, stack->final_norm, contract.d_model);
 }
 
@@ -73,10 +76,12 @@ std::uint64_t block_cache_values(const Contract& contract, const Block& block) {
 }  // namespace
 
 ParameterParts parameter_parts(const Contract& contract) {
-  const std::uint64_t vocab = contract.vocab_size, d = contract.d_model, d_embed = contract.embedding.d_embed;
+  const std::uint64_t vocab = contract.vocab_size, d = contract.d_model,
+                      d_embed = contract.embedding.d_embed;
   const Embedding& embedding = contract.embedding;
   ParameterParts parts;
-  parts.embedding = vocab * d_embed + embedding.token_types * d_embed + (embedding.project_in ? d * d_embed : 0);
+  parts.embedding =
+      vocab * d_embed + embedding.token_types * d_embed + (embedding.project_in ? d * d_embed : 0);
   parts.positions = embedding.positions ? embedding.positions->rows * d_embed : 0;
   parts.norms = norm_size(contract, embedding.norm, d_embed);
   add_stack(contract, contract.encoder, parts);
@@ -86,7 +91,9 @@ ParameterParts parameter_parts(const Contract& contract) {
   return parts;
 }
 
-std::uint64_t parameters_by_formula(const Contract& contract) { return parameter_parts(contract).total(); }
+std::uint64_t parameters_by_formula(const Contract& contract) {
+  return parameter_parts(contract).total();
+}
 
 std::uint64_t cache_values_per_token(const Contract& contract) {
   std::uint64_t values = 0;

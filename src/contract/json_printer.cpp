@@ -30,8 +30,9 @@ std::string number_text(double value) {
   std::array<char, 64> buffer{};
   const double magnitude = std::fabs(value);
   const bool fixed = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e15);
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                    fixed ? std::chars_format::fixed : std::chars_format::scientific);
+  const auto result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                    fixed ? std::chars_format::fixed : std::chars_format::scientific);
   return tidy(std::string(buffer.data(), result.ptr));
 }
 
@@ -80,13 +81,15 @@ bool append_inline(const Json& value, std::size_t limit, std::string& out) {
 
 // Records of a list (branches, layer groups, added tokens) are lines of a table, however wide.
 bool is_record(const Json& value) {
-  return value.is_object() &&
-         std::none_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
+  return value.is_object() && std::none_of(value.begin(), value.end(),
+                                           [](const Json& item) { return item.is_object(); });
 }
 
 // column: characters already on the line, so that the whole line stays inside kColumns.
-void append(const Json& value, std::size_t indent, std::size_t column, bool item, std::string& out) {
-  const bool one_line = !value.is_structured() || is_number_array(value) || (item && is_record(value));
+void append(const Json& value, std::size_t indent, std::size_t column, bool item,
+            std::string& out) {
+  const bool one_line =
+      !value.is_structured() || is_number_array(value) || (item && is_record(value));
   if (one_line || (indent > 0 && column + 1 < kColumns)) {
     std::string line;
     if (append_inline(value, one_line ? 0 : kColumns - 1 - column, line)) {
@@ -127,7 +130,8 @@ Json json_float(float value) {
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   double shortest = 0;
   std::from_chars(buffer.data(), end, shortest);
-  // Reading rounds decimal -> double -> float; should that ever miss, the double's own decimals cannot.
+  // Reading rounds decimal -> double -> float; should that ever miss, the double's own decimals
+  // cannot.
   return static_cast<float>(shortest) == value ? Json(shortest) : Json(static_cast<double>(value));
 }
 

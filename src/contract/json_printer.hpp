@@ -1,6 +1,6 @@
-// Prints base::Json the way model.json is written: two spaces, one idea a line. A value whose text fits in
-// 120 columns stays on one line; so do arrays of numbers and the records of a list, however long.
-// Byte-stable: numbers are the shortest text that reads back to the same bits, in any locale.
+// Prints base::Json the way model.json is written: two spaces, one idea a line. A value whose text
+// fits in 120 columns stays on one line; so do arrays of numbers and the records of a list, however
+// long. Byte-stable: numbers are the shortest text that reads back to the same bits, in any locale.
 #pragma once
 
 #include <string>

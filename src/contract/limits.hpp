@@ -1,24 +1,25 @@
-// Upper bounds of the contract's numbers. With them every later product (parameters, bytes, cache sizes)
-// fits in 64 bits: a branch has at most 2^43 parameters, a stack at most 2^15 branches, so a model has less
-// than 2^59 and its float weights less than 2^61 bytes.
+// Upper bounds of the contract's numbers. With them every later product (parameters, bytes, cache
+// sizes) fits in 64 bits: a branch has at most 2^43 parameters, a stack at most 2^15 branches, so a
+// model has less than 2^59 and its float weights less than 2^61 bytes.
 #pragma once
 
 #include <cstddef>
 
 namespace quern::contract {
 
-inline constexpr std::size_t kMaxWidth = std::size_t{1} << 20;      // d_model, d_embed, d_ff, heads x width
+inline constexpr std::size_t kMaxWidth = std::size_t{1}
+                                         << 20;  // d_model, d_embed, d_ff, heads x width
 inline constexpr std::size_t kMaxVocab = std::size_t{1} << 24;
 inline constexpr std::size_t kMaxPositions = std::size_t{1} << 26;
 inline constexpr std::size_t kMaxTokenTypes = std::size_t{1} << 16;
 inline constexpr std::size_t kMaxLayers = std::size_t{1} << 14;
 inline constexpr std::size_t kMaxBranchesOfBlock = 8;
 inline constexpr std::size_t kMaxBranchesOfStack = std::size_t{1} << 15;
-inline constexpr std::size_t kMaxNames = 4096;                      // entries of norms, ropes, ops, blocks
-inline constexpr std::size_t kMaxNameBytes = 64;                    // of such an entry's name
-inline constexpr std::size_t kMaxLabelBytes = 4096;                 // name, family, tokenizer words
+inline constexpr std::size_t kMaxNames = 4096;       // entries of norms, ropes, ops, blocks
+inline constexpr std::size_t kMaxNameBytes = 64;     // of such an entry's name
+inline constexpr std::size_t kMaxLabelBytes = 4096;  // name, family, tokenizer words
 inline constexpr std::size_t kMaxAddedTokens = std::size_t{1} << 20;
-inline constexpr std::size_t kMaxIds = 1024;                        // eos, prefix_ids, suffix_ids
-inline constexpr std::size_t kMaxSteps = 256;                       // normalizers, pre_tokenizers
+inline constexpr std::size_t kMaxIds = 1024;   // eos, prefix_ids, suffix_ids
+inline constexpr std::size_t kMaxSteps = 256;  // normalizers, pre_tokenizers
 
 }  // namespace quern::contract

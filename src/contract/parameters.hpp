@@ -13,7 +13,7 @@ struct ParameterParts {
   std::uint64_t attention = 0;  // projections, biases, sink logits
   std::uint64_t ffn = 0;
   std::uint64_t norms = 0;
-  std::uint64_t head = 0;       // 0 when tied (and without a bias)
+  std::uint64_t head = 0;  // 0 when tied (and without a bias)
   std::uint64_t total() const { return embedding + positions + attention + ffn + norms + head; }
 };
 ParameterParts parameter_parts(const Contract& contract);

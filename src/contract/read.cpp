@@ -114,8 +114,8 @@ void check_cache_section(JsonObject object, const Contract& contract) {
 void check_version(JsonObject& root) {
   const std::int64_t version = root.get_int("quern", 0, INT64_MAX);
   if (version != kContractVersion)
-    base::reject(root.path_of("quern"), "version of the contract this quern does not read", cat(version),
-                 cat(kContractVersion));
+    base::reject(root.path_of("quern"), "version of the contract this quern does not read",
+                 cat(version), cat(kContractVersion));
 }
 
 std::string report_text(JsonObject& root, std::string_view key) {
@@ -134,7 +134,8 @@ void read_architecture(JsonObject& root, Contract& out) {
   out.ops = read_named<Op>(root, "ops", kMaxNames, read_op);
   out.blocks = read_named<Block>(root, "blocks", kMaxNames, read_block);
   read_reserved(root, "encoder", "encoder stacks");
-  out.decoder = read_nullable(root, "decoder", [&] { return read_stack(root.get_object("decoder")); });
+  out.decoder =
+      read_nullable(root, "decoder", [&] { return read_stack(root.get_object("decoder")); });
   out.head = read_head(root.get_object("head"));
 }
 

@@ -13,7 +13,8 @@ void refuse_later(std::string_view place, std::string_view what) {
 }
 
 void read_reserved(JsonObject& object, std::string_view key, std::string_view mechanism) {
-  if (!object.get(key).is_null()) refuse_later(object.path_of(key), cat(mechanism, " (only null here)"));
+  if (!object.get(key).is_null())
+    refuse_later(object.path_of(key), cat(mechanism, " (only null here)"));
 }
 
 const Json& read_array(JsonObject& object, std::string_view key, std::size_t max_items) {
@@ -21,7 +22,8 @@ const Json& read_array(JsonObject& object, std::string_view key, std::size_t max
   if (!value.is_array())
     base::reject(object.path_of(key), "wrong kind of value", value.type_name(), "an array");
   if (value.size() > max_items)
-    base::reject(object.path_of(key), "too many items", cat(value.size()), cat("at most ", max_items));
+    base::reject(object.path_of(key), "too many items", cat(value.size()),
+                 cat("at most ", max_items));
   return value;
 }
 
@@ -30,12 +32,14 @@ namespace {
 [[noreturn]] void reject_item(const JsonObject& object, std::string_view key, std::size_t index,
                               const Json& value, std::string_view expected) {
   base::reject(cat(object.path_of(key), "[", index, "]"), "wrong value",
-               value.is_structured() ? value.type_name() : base::printable(value.dump(), 40), expected);
+               value.is_structured() ? value.type_name() : base::printable(value.dump(), 40),
+               expected);
 }
 
 }  // namespace
 
-std::vector<std::string> read_strings(JsonObject& object, std::string_view key, std::size_t max_items) {
+std::vector<std::string> read_strings(JsonObject& object, std::string_view key,
+                                      std::size_t max_items) {
   std::vector<std::string> out;
   for (const Json& value : read_array(object, key, max_items)) {
     if (!value.is_string()) reject_item(object, key, out.size(), value, "a string");
@@ -44,7 +48,8 @@ std::vector<std::string> read_strings(JsonObject& object, std::string_view key, 
   return out;
 }
 
-std::vector<std::int32_t> read_ids(JsonObject& object, std::string_view key, std::size_t max_items) {
+std::vector<std::int32_t> read_ids(JsonObject& object, std::string_view key,
+                                   std::size_t max_items) {
   std::vector<std::int32_t> out;
   for (const Json& value : read_array(object, key, max_items)) {
     // Negative numbers are kept as signed integers by the parser, so "unsigned" means a plain id.

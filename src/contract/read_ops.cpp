@@ -44,8 +44,8 @@ Rope read_rope(JsonObject& object) {
   rope.layout = object.get_enum("layout", kRopeLayouts);
   rope.inv_freq = read_floats(object, "inv_freq", kMaxWidth / 2);
   rope.mscale = object.get_double("mscale");
-  rope.switch_rule =
-      read_nullable(object, "switch", [&] { return read_rope_switch(object.get_object("switch")); });
+  rope.switch_rule = read_nullable(object, "switch",
+                                   [&] { return read_rope_switch(object.get_object("switch")); });
   return rope;
 }
 
@@ -90,11 +90,13 @@ Attention read_attention(JsonObject& object) {
   out.bias_v = bias.get_bool("v");
   out.bias_o = bias.get_bool("o");
   bias.finish();
-  out.qk_norm = read_nullable(object, "qk_norm", [&] { return read_qk_norm(object.get_object("qk_norm")); });
+  out.qk_norm =
+      read_nullable(object, "qk_norm", [&] { return read_qk_norm(object.get_object("qk_norm")); });
   out.rope = read_optional_name(object, "rope");
   out.mask = read_mask(object.get_object("mask"));
   out.softcap = read_optional_number(object, "softcap");
-  out.alibi = read_nullable(object, "alibi", [&] { return read_alibi(object.get_object("alibi")); });
+  out.alibi =
+      read_nullable(object, "alibi", [&] { return read_alibi(object.get_object("alibi")); });
   read_reserved(object, "relative_bias", "a relative position bias");
   out.sink_logits = object.get_bool("sink_logits");
   read_reserved(object, "indexer", "a sparse-attention indexer");
@@ -119,7 +121,8 @@ Ffn read_ffn(JsonObject& object) {
 Op read_op(JsonObject& object) {
   const std::string word = object.get_string("kind");
   for (const std::string_view later : kLaterOpKinds)
-    if (word == later) refuse_later(object.path_of("kind"), base::cat("the op kind \"", later, "\""));
+    if (word == later)
+      refuse_later(object.path_of("kind"), base::cat("the op kind \"", later, "\""));
   Op op{object.get_enum("kind", kOpKinds), std::nullopt, std::nullopt};
   if (op.kind == OpKind::attention) op.attention = read_attention(object);
   if (op.kind == OpKind::ffn) op.ffn = read_ffn(object);

@@ -1,6 +1,6 @@
 // Pieces of the contract's reader, and the small helpers they share. Internal to contract/.
-// Only kinds and words are checked here; ranges and cross-field rules are in validate*.cpp, so that a
-// contract made by the converter passes exactly the same checks.
+// Only kinds and words are checked here; ranges and cross-field rules are in validate*.cpp, so that
+// a contract made by the converter passes exactly the same checks.
 #pragma once
 
 #include <optional>
@@ -32,13 +32,15 @@ auto read_nullable(base::JsonObject& object, std::string_view key, Read read)
   return std::nullopt;
 }
 
-inline std::optional<std::string> read_optional_name(base::JsonObject& object, std::string_view key) {
+inline std::optional<std::string> read_optional_name(base::JsonObject& object,
+                                                     std::string_view key) {
   return read_nullable(object, key, [&] { return object.get_string(key); });
 }
 inline std::optional<double> read_optional_number(base::JsonObject& object, std::string_view key) {
   return read_nullable(object, key, [&] { return object.get_double(key); });
 }
-inline std::optional<std::size_t> read_optional_count(base::JsonObject& object, std::string_view key) {
+inline std::optional<std::size_t> read_optional_count(base::JsonObject& object,
+                                                      std::string_view key) {
   return read_nullable(object, key, [&] { return read_count(object, key); });
 }
 
@@ -47,14 +49,17 @@ void read_reserved(base::JsonObject& object, std::string_view key, std::string_v
 
 // Arrays; every item's path is "key[i]".
 const base::Json& read_array(base::JsonObject& object, std::string_view key, std::size_t max_items);
-std::vector<std::string> read_strings(base::JsonObject& object, std::string_view key, std::size_t max_items);
-std::vector<std::int32_t> read_ids(base::JsonObject& object, std::string_view key, std::size_t max_items);
-std::vector<float> read_floats(base::JsonObject& object, std::string_view key, std::size_t max_items);
+std::vector<std::string> read_strings(base::JsonObject& object, std::string_view key,
+                                      std::size_t max_items);
+std::vector<std::int32_t> read_ids(base::JsonObject& object, std::string_view key,
+                                   std::size_t max_items);
+std::vector<float> read_floats(base::JsonObject& object, std::string_view key,
+                               std::size_t max_items);
 
 // An object whose keys are names of the model's own: read_one(JsonObject&) for each.
 template <class T, class ReadOne>
-std::map<std::string, T> read_named(base::JsonObject& parent, std::string_view key, std::size_t max_items,
-                                    ReadOne read_one) {
+std::map<std::string, T> read_named(base::JsonObject& parent, std::string_view key,
+                                    std::size_t max_items, ReadOne read_one) {
   const base::JsonObject object = parent.get_object(key);
   const base::Json& items = parent.get(key);
   if (items.size() > max_items)

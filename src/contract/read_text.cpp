@@ -10,9 +10,8 @@ using base::JsonObject;
 namespace {
 
 std::optional<std::int32_t> read_optional_id(JsonObject& object, std::string_view key) {
-  return read_nullable(object, key, [&] {
-    return static_cast<std::int32_t>(object.get_int(key, 0, INT32_MAX));
-  });
+  return read_nullable(
+      object, key, [&] { return static_cast<std::int32_t>(object.get_int(key, 0, INT32_MAX)); });
 }
 
 std::optional<std::int64_t> read_optional_integer(JsonObject& object, std::string_view key) {

@@ -28,7 +28,8 @@ class Rules {
   }
   void range(std::string_view path, std::size_t value, std::size_t low, std::size_t high) const {
     if (value < low || value > high)
-      fail(path, "out of range", base::cat(value), base::cat("an integer in [", low, ", ", high, "]"));
+      fail(path, "out of range", base::cat(value),
+           base::cat("an integer in [", low, ", ", high, "]"));
   }
   void positive(std::string_view path, double value) const {
     if (!(std::isfinite(value) && value > 0))
@@ -36,7 +37,8 @@ class Rules {
   }
   void between(std::string_view path, double value, double low, double high) const {
     if (!(value >= low && value <= high))
-      fail(path, "out of range", base::cat(value), base::cat("a number in [", low, ", ", high, "]"));
+      fail(path, "out of range", base::cat(value),
+           base::cat("a number in [", low, ", ", high, "]"));
   }
   // A factor of the numbers: any finite value but 0 whose float32 is not 0 or infinite.
   void factor(std::string_view path, double value) const {
@@ -46,7 +48,8 @@ class Rules {
   }
   void label(std::string_view path, std::string_view text) const {
     if (text.size() > kMaxLabelBytes)
-      fail(path, "too long", base::cat(text.size(), " bytes"), base::cat("at most ", kMaxLabelBytes));
+      fail(path, "too long", base::cat(text.size(), " bytes"),
+           base::cat("at most ", kMaxLabelBytes));
   }
   void token_id(std::string_view path, std::int32_t id) const {
     if (id < 0 || static_cast<std::size_t>(id) >= contract.vocab_size)

@@ -15,7 +15,8 @@ class TensorList {
   void embedding() {
     const Embedding& spec = contract_.embedding;
     matrix("embedding.tokens", contract_.vocab_size, spec.d_embed, TensorRole::embedding);
-    if (spec.positions) table("embedding.positions", spec.positions->rows, spec.d_embed, TensorRole::positions);
+    if (spec.positions)
+      table("embedding.positions", spec.positions->rows, spec.d_embed, TensorRole::positions);
     if (spec.token_types > 0)
       table("embedding.token_types", spec.token_types, spec.d_embed, TensorRole::other);
     if (spec.norm) norm("embedding.norm.", *spec.norm, spec.d_embed);
@@ -31,13 +32,15 @@ class TensorList {
       for (std::size_t i = 0; i < branches.size(); ++i)
         branch(branch_prefix(name, layer, i), branches[i]);
     }
-    if (stack.final_norm) norm(base::cat(name, ".final_norm."), *stack.final_norm, contract_.d_model);
+    if (stack.final_norm)
+      norm(base::cat(name, ".final_norm."), *stack.final_norm, contract_.d_model);
   }
 
   void head() {
     const Head& spec = contract_.head;
     if (spec.kind != HeadKind::lm) return;
-    if (!spec.tied) matrix("head.weight", contract_.vocab_size, contract_.d_model, TensorRole::head);
+    if (!spec.tied)
+      matrix("head.weight", contract_.vocab_size, contract_.d_model, TensorRole::head);
     if (spec.bias) table("head.bias", 1, contract_.vocab_size, TensorRole::bias);
   }
 
@@ -48,7 +51,8 @@ class TensorList {
   void table(std::string name, std::size_t rows, std::size_t columns, TensorRole role) {
     specs_.push_back({std::move(name), rows, columns, role, false});
   }
-  void linear(const std::string& name, std::size_t rows, std::size_t columns, TensorRole role, bool bias) {
+  void linear(const std::string& name, std::size_t rows, std::size_t columns, TensorRole role,
+              bool bias) {
     matrix(name + ".weight", rows, columns, role);
     if (bias) table(name + ".bias", 1, rows, TensorRole::bias);
   }

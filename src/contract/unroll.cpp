@@ -12,9 +12,10 @@ std::vector<LayerRef> unroll(const Contract& contract, const Stack& stack) {
       for (std::size_t place = 0; place < group.pattern.size(); ++place) {
         const auto block = contract.blocks.find(group.pattern[place]);
         if (block == contract.blocks.end())
-          base::reject("blocks", base::cat("no block named \"", base::printable(group.pattern[place], 60), "\""));
-        layers.push_back({&block->first, &block->second,
-                          group.share_weights ? first + place : layers.size()});
+          base::reject("blocks", base::cat("no block named \"",
+                                           base::printable(group.pattern[place], 60), "\""));
+        layers.push_back(
+            {&block->first, &block->second, group.share_weights ? first + place : layers.size()});
       }
     }
   }

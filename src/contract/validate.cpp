@@ -16,8 +16,8 @@ void check_widths(const Rules& rules) {
   rules.range("max_positions", contract.max_positions, 1, kMaxPositions);
 }
 
-// Words of the contract's language that no part of this version runs. One place, so that the version that
-// brings a mechanism deletes its line here.
+// Words of the contract's language that no part of this version runs. One place, so that the
+// version that brings a mechanism deletes its line here.
 void check_runs(const Rules& rules) {
   const Contract& contract = rules.contract;
   const auto later = [&](bool used, std::string_view path, std::string_view what) {
@@ -27,7 +27,8 @@ void check_runs(const Rules& rules) {
   later(contract.kind == ModelKind::encoder_decoder, "kind", "encoder-decoder models");
   later(contract.encoder.has_value(), "encoder", "encoder stacks");
   later(contract.embedding.token_types != 0, "embedding.token_types", "token types (only 0 here)");
-  later(contract.embedding.project_in, "embedding.project_in", "projected embeddings (only false here)");
+  later(contract.embedding.project_in, "embedding.project_in",
+        "projected embeddings (only false here)");
   later(contract.head.kind == HeadKind::none, "head.kind", "models without a language-model head");
 }
 
@@ -37,7 +38,8 @@ void check_embedding(const Rules& rules) {
   rules.factor("embedding.scale", embedding.scale);
   rules.range("embedding.token_types", embedding.token_types, 0, kMaxTokenTypes);
   rules.norm_resolves("embedding.norm", embedding.norm);
-  rules.require(embedding.project_in || embedding.d_embed == rules.contract.d_model, "embedding.d_embed",
+  rules.require(embedding.project_in || embedding.d_embed == rules.contract.d_model,
+                "embedding.d_embed",
                 base::cat("must equal d_model (", rules.contract.d_model, ") unless project_in"));
   if (!embedding.positions) return;
   rules.range("embedding.positions.rows", embedding.positions->rows, 1, 2 * kMaxPositions);
@@ -53,8 +55,8 @@ void check_head(const Rules& rules) {
   rules.factor("head.in_scale", head.in_scale);
   rules.factor("head.logit_scale", head.logit_scale);
   if (head.softcap) rules.positive("head.softcap", *head.softcap);
-  rules.require(!head.tied || rules.contract.embedding.d_embed == rules.contract.d_model, "head.tied",
-                "a tied head needs d_embed = d_model");
+  rules.require(!head.tied || rules.contract.embedding.d_embed == rules.contract.d_model,
+                "head.tied", "a tied head needs d_embed = d_model");
   rules.require(head.kind == HeadKind::lm || (!head.tied && !head.bias), "head.kind",
                 "a model without a head has neither a tied head nor a head bias");
 }
@@ -64,7 +66,8 @@ void check_counts(const Rules& rules) {
   const std::uint64_t formula = parameters_by_formula(rules.contract);
   const auto check = [&](std::string_view path, std::uint64_t count) {
     if (count != 0 && count != formula)
-      rules.fail(path, "not what the architecture adds up to", base::cat(count), base::cat(formula));
+      rules.fail(path, "not what the architecture adds up to", base::cat(count),
+                 base::cat(formula));
   };
   check("counts.parameters_by_formula", rules.contract.counts.parameters_by_formula);
   check("counts.parameters_in_tensors", rules.contract.counts.parameters_in_tensors);

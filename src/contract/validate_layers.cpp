@@ -6,7 +6,8 @@ using base::cat;
 
 namespace {
 
-void check_branch(const Rules& rules, const std::string& path, const Block& block, std::size_t index) {
+void check_branch(const Rules& rules, const std::string& path, const Block& block,
+                  std::size_t index) {
   const Branch& branch = block.branches[index];
   if (branch.norm_in == kSharedNorm) {
     rules.require(block.residual == Residual::parallel, path + ".norm_in",
@@ -14,6 +15,8 @@ void check_branch(const Rules& rules, const std::string& path, const Block& bloc
     rules.require(index > 0, path + ".norm_in", "\"shared\" needs a branch before it");
     rules.require(block.branches[index - 1].norm_in.has_value(), path + ".norm_in",
                   "\"shared\" needs a norm_in in the branch before it");
+    rules.require(branch.in_scale == 1, path + ".in_scale",
+                  "is 1 beside \"shared\", which takes the branch's input as it is");
   } else {
     rules.norm_resolves(path + ".norm_in", branch.norm_in);
   }
@@ -51,7 +54,8 @@ void check_groups(const Rules& rules, const std::string& path, const Stack& stac
     rules.range(place + ".pattern", group.pattern.size(), 1, kMaxLayers);
     n_layers += group.repeat * group.pattern.size();
     for (std::size_t j = 0; j < group.pattern.size(); ++j) {
-      rules.resolves(cat(place, ".pattern[", j, "]"), group.pattern[j], rules.contract.blocks, "blocks");
+      rules.resolves(cat(place, ".pattern[", j, "]"), group.pattern[j], rules.contract.blocks,
+                     "blocks");
       n_branches += group.repeat * rules.contract.blocks.at(group.pattern[j]).branches.size();
     }
     if (n_layers > kMaxLayers)
@@ -69,11 +73,8 @@ std::vector<const Attention*> attentions_of(const Contract& contract, const Bloc
   return out;
 }
 
-bool same_mask(const Mask& a, const Mask& b) {
-  return a.kind == b.kind && a.window == b.window && a.sinks == b.sinks;
-}
-
-// The layer whose cache `reader` reads exists, comes earlier, owns one cache, and stored it in equal form.
+// The layer whose cache `reader` reads exists, comes earlier, owns one cache, and stored it in
+// equal form.
 void check_reader(const Rules& rules, const std::vector<LayerRef>& layers, std::size_t layer,
                   const Branch& branch) {
   const Attention& reader = *rules.contract.ops.at(branch.op).attention;
@@ -86,10 +87,11 @@ void check_reader(const Rules& rules, const std::vector<LayerRef>& layers, std::
   rules.require(owners.size() == 1 && !owners[0]->kv_from, path,
                 cat("layer ", source, " does not own exactly one cache"));
   const Attention& owner = *owners[0];
-  rules.require(owner.n_kv_heads == reader.n_kv_heads && owner.d_k == reader.d_k && owner.d_v == reader.d_v,
-                path, cat("layer ", source, " stores n_kv_heads, d_k, d_v of another shape"));
-  rules.require(owner.rope == reader.rope && same_mask(owner.mask, reader.mask), path,
-                cat("layer ", source, " rotates or masks its keys differently"));
+  rules.require(
+      owner.n_kv_heads == reader.n_kv_heads && owner.d_k == reader.d_k && owner.d_v == reader.d_v,
+      path, cat("layer ", source, " stores n_kv_heads, d_k, d_v of another shape"));
+  rules.require(owner.rope == reader.rope, path,
+                cat("layer ", source, " rotates its keys by another rope"));
 }
 
 }  // namespace

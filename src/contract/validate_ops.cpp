@@ -28,7 +28,8 @@ void check_names(const Rules& rules, std::string_view section, const Items& item
 void check_table(const Rules& rules, const std::string& path, const std::vector<float>& table,
                  std::size_t dims) {
   if (table.size() != dims / 2)
-    rules.fail(path, "one frequency per rotated pair", cat(table.size()), cat("dims/2 = ", dims / 2));
+    rules.fail(path, "one frequency per rotated pair", cat(table.size()),
+               cat("dims/2 = ", dims / 2));
   for (std::size_t i = 0; i < table.size(); ++i)
     if (!(std::isfinite(table[i]) && table[i] >= 0))
       rules.fail(cat(path, "[", i, "]"), "a frequency is finite and not negative", cat(table[i]));
@@ -54,7 +55,8 @@ void check_norms(const Rules& rules) {
   check_names(rules, "norms", rules.contract.norms);
   for (const auto& [name, norm] : rules.contract.norms) {
     const std::string path = cat("norms.", name);
-    rules.require(name != kSharedNorm, path, "the name \"shared\" is taken by norm_in of parallel blocks");
+    rules.require(name != kSharedNorm, path,
+                  "the name \"shared\" is taken by norm_in of parallel blocks");
     rules.positive(path + ".eps", norm.eps);
     rules.require(static_cast<float>(norm.eps) > 0 && norm.eps <= 1, path + ".eps",
                   "eps is above 0 in float32 and at most 1");
@@ -69,7 +71,8 @@ void check_ropes(const Rules& rules) {
   for (const auto& [name, rope] : rules.contract.ropes) {
     const std::string path = cat("ropes.", name);
     rules.range(path + ".dims", rope.dims, 2, kMaxWidth);
-    rules.require(rope.dims % 2 == 0, path + ".dims", "rotated dimensions come in pairs (dims is even)");
+    rules.require(rope.dims % 2 == 0, path + ".dims",
+                  "rotated dimensions come in pairs (dims is even)");
     rules.positive(path + ".base", rope.base);
     rules.factor(path + ".mscale", rope.mscale);
     check_table(rules, path + ".inv_freq", rope.inv_freq, rope.dims);
@@ -90,8 +93,10 @@ void check_heads(const Rules& rules, const std::string& path, const Attention& o
   if (op.n_heads % op.n_kv_heads != 0)
     rules.fail(path + ".n_kv_heads", "must divide n_heads", cat(op.n_kv_heads),
                cat("a divisor of ", op.n_heads));
-  rules.require(op.n_heads <= kMaxWidth / op.d_k, path + ".d_k", cat("n_heads x d_k is at most ", kMaxWidth));
-  rules.require(op.n_heads <= kMaxWidth / op.d_v, path + ".d_v", cat("n_heads x d_v is at most ", kMaxWidth));
+  rules.require(op.n_heads <= kMaxWidth / op.d_k, path + ".d_k",
+                cat("n_heads x d_k is at most ", kMaxWidth));
+  rules.require(op.n_heads <= kMaxWidth / op.d_v, path + ".d_v",
+                cat("n_heads x d_v is at most ", kMaxWidth));
   rules.factor(path + ".scale", op.scale);
 }
 
@@ -100,7 +105,8 @@ void check_rotation(const Rules& rules, const std::string& path, const Attention
   rules.require(op.d_k % 2 == 0, path + ".d_k", "heads that are rotated have an even width");
   const std::size_t dims = rules.contract.ropes.at(*op.rope).dims;
   if (dims > op.d_k)
-    rules.fail(path + ".rope", "rotates more dimensions than a head has", cat(dims), cat("at most ", op.d_k));
+    rules.fail(path + ".rope", "rotates more dimensions than a head has", cat(dims),
+               cat("at most ", op.d_k));
 }
 
 void check_mask(const Rules& rules, const std::string& path, const Mask& mask) {
@@ -112,9 +118,11 @@ void check_mask(const Rules& rules, const std::string& path, const Mask& mask) {
 
 void check_alibi(const Rules& rules, const std::string& path, const Attention& op) {
   if (op.alibi->slopes.size() != op.n_heads)
-    rules.fail(path + ".slopes", "one slope per head", cat(op.alibi->slopes.size()), cat(op.n_heads));
+    rules.fail(path + ".slopes", "one slope per head", cat(op.alibi->slopes.size()),
+               cat(op.n_heads));
   for (std::size_t i = 0; i < op.n_heads; ++i)
-    rules.require(std::isfinite(op.alibi->slopes[i]), cat(path, ".slopes[", i, "]"), "a slope is finite");
+    rules.require(std::isfinite(op.alibi->slopes[i]), cat(path, ".slopes[", i, "]"),
+                  "a slope is finite");
 }
 
 void check_attention(const Rules& rules, const std::string& path, const Attention& op) {

@@ -13,14 +13,17 @@ void check_tokens(const Rules& rules) {
   if (tokens.pad) rules.token_id("tokens.pad", *tokens.pad);
   if (tokens.unk) rules.token_id("tokens.unk", *tokens.unk);
   rules.range("tokens.eos", tokens.eos.size(), 0, kMaxIds);
-  for (std::size_t i = 0; i < tokens.eos.size(); ++i) rules.token_id(cat("tokens.eos[", i, "]"), tokens.eos[i]);
+  for (std::size_t i = 0; i < tokens.eos.size(); ++i)
+    rules.token_id(cat("tokens.eos[", i, "]"), tokens.eos[i]);
   rules.require(!tokens.add_bos || tokens.bos, "tokens.add_bos", "there is no bos token to add");
-  rules.require(!tokens.add_eos || !tokens.eos.empty(), "tokens.add_eos", "there is no eos token to add");
+  rules.require(!tokens.add_eos || !tokens.eos.empty(), "tokens.add_eos",
+                "there is no eos token to add");
 }
 
 void check_generation(const Rules& rules) {
   const Generation& generation = rules.contract.generation;
-  if (generation.temperature) rules.between("generation.temperature", *generation.temperature, 0, 1e6);
+  if (generation.temperature)
+    rules.between("generation.temperature", *generation.temperature, 0, 1e6);
   if (generation.top_k)
     rules.require(*generation.top_k >= 0, "generation.top_k", "must not be negative");
   if (generation.top_p) rules.between("generation.top_p", *generation.top_p, 0, 1);
@@ -33,7 +36,8 @@ void check_generation(const Rules& rules) {
 
 namespace {
 
-void check_steps(const Rules& rules, const std::string& path, const std::vector<std::string>& steps) {
+void check_steps(const Rules& rules, const std::string& path,
+                 const std::vector<std::string>& steps) {
   rules.range(path, steps.size(), 0, kMaxSteps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     rules.require(!steps[i].empty(), cat(path, "[", i, "]"), "a step has a name");
@@ -47,16 +51,19 @@ void check_ids(const Rules& rules, const std::string& path, const std::vector<st
 }
 
 template <class Names>
-void check_word(const Rules& rules, std::string_view path, std::string_view word, const Names& names) {
+void check_word(const Rules& rules, std::string_view path, std::string_view word,
+                const Names& names) {
   std::vector<std::string_view> known;
   for (const auto& entry : names) known.push_back(entry.name);
   if (std::find(known.begin(), known.end(), word) == known.end())
-    rules.fail(path, cat("unknown value \"", base::printable(word, 60), "\"; known: ", base::join(known)));
+    rules.fail(
+        path, cat("unknown value \"", base::printable(word, 60), "\"; known: ", base::join(known)));
 }
 
 }  // namespace
 
-// The names of normalizers, pre-tokenizers and decoders are text/'s; it refuses what it does not know.
+// The names of normalizers, pre-tokenizers and decoders are text/'s; it refuses what it does not
+// know.
 void check_tokenizer(const Rules& rules) {
   const TokenizerDescription& tokenizer = rules.contract.tokenizer;
   check_word(rules, "tokenizer.model", tokenizer.model, kTokenizerModels);
@@ -68,10 +75,12 @@ void check_tokenizer(const Rules& rules) {
   rules.range("tokenizer.added", tokenizer.added.size(), 0, kMaxAddedTokens);
   for (std::size_t i = 0; i < tokenizer.added.size(); ++i) {
     const AddedToken& token = tokenizer.added[i];
-    // Ids beyond the embedding exist in real checkpoints (added tokens nobody trained), so only the bound.
+    // Ids beyond the embedding exist in real checkpoints (added tokens nobody trained), so only the
+    // bound.
     rules.require(token.id >= 0 && static_cast<std::size_t>(token.id) < kMaxVocab,
                   cat("tokenizer.added[", i, "].id"), cat("an id in [0, ", kMaxVocab, ")"));
-    rules.require(!token.content.empty(), cat("tokenizer.added[", i, "].content"), "an added token has text");
+    rules.require(!token.content.empty(), cat("tokenizer.added[", i, "].content"),
+                  "an added token has text");
     rules.label(cat("tokenizer.added[", i, "].content"), token.content);
   }
   check_word(rules, "chat.builtin", rules.contract.chat.builtin, kBuiltinTemplates);

@@ -1,5 +1,5 @@
-// The words of the contract's enums, spelled as in the JSON and in the C++ enums: one list for the reader,
-// the writer and the report.
+// The words of the contract's enums, spelled as in the JSON and in the C++ enums: one list for the
+// reader, the writer and the report.
 #pragma once
 
 #include <string_view>
@@ -23,25 +23,30 @@ inline constexpr base::EnumName<RopeSwitchKind> kRopeSwitchKinds[] = {
     {"dynamic_ntk", RopeSwitchKind::dynamic_ntk}, {"longrope", RopeSwitchKind::longrope}};
 inline constexpr base::EnumName<PositionTableKind> kPositionTableKinds[] = {
     {"learned", PositionTableKind::learned}, {"sinusoidal", PositionTableKind::sinusoidal}};
-inline constexpr base::EnumName<MaskKind> kMaskKinds[] = {{"causal", MaskKind::causal},
-                                                          {"bidirectional", MaskKind::bidirectional}};
+inline constexpr base::EnumName<MaskKind> kMaskKinds[] = {
+    {"causal", MaskKind::causal}, {"bidirectional", MaskKind::bidirectional}};
 inline constexpr base::EnumName<bool> kQkNormOver[] = {{"head", false}, {"all", true}};
 inline constexpr base::EnumName<Activation> kActivations[] = {
-    {"relu", Activation::relu},           {"silu", Activation::silu},
-    {"gelu_erf", Activation::gelu_erf},   {"gelu_tanh", Activation::gelu_tanh},
+    {"relu", Activation::relu},
+    {"silu", Activation::silu},
+    {"gelu_erf", Activation::gelu_erf},
+    {"gelu_tanh", Activation::gelu_tanh},
     {"gelu_quick", Activation::gelu_quick}};
 inline constexpr base::EnumName<OpKind> kOpKinds[] = {{"attention", OpKind::attention},
                                                       {"ffn", OpKind::ffn}};
 inline constexpr base::EnumName<Residual> kResiduals[] = {{"sequential", Residual::sequential},
                                                           {"parallel", Residual::parallel}};
-inline constexpr base::EnumName<HeadKind> kHeadKinds[] = {{"lm", HeadKind::lm}, {"none", HeadKind::none}};
+inline constexpr base::EnumName<HeadKind> kHeadKinds[] = {{"lm", HeadKind::lm},
+                                                          {"none", HeadKind::none}};
 
 // Labels: the value is the word itself.
 inline constexpr base::EnumName<std::string_view> kRopeRules[] = {
     {"default", "default"}, {"linear", "linear"}, {"ntk", "ntk"},          {"dynamic", "dynamic"},
     {"llama3", "llama3"},   {"yarn", "yarn"},     {"longrope", "longrope"}};
-inline constexpr base::EnumName<std::string_view> kTokenizerModels[] = {{"bpe", "bpe"}, {"none", "none"}};
-inline constexpr base::EnumName<std::string_view> kBuiltinTemplates[] = {{"", ""}, {"chatml", "chatml"}};
+inline constexpr base::EnumName<std::string_view> kTokenizerModels[] = {{"bpe", "bpe"},
+                                                                        {"none", "none"}};
+inline constexpr base::EnumName<std::string_view> kBuiltinTemplates[] = {{"", ""},
+                                                                         {"chatml", "chatml"}};
 
 // Words of the contract's language that later versions run; refused by name, not as unknown.
 inline constexpr std::string_view kLaterOpKinds[] = {"mla", "moe"};

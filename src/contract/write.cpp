@@ -9,8 +9,9 @@ std::string write_contract(const Contract& contract) {
   return print_json(contract_document(contract));
 }
 
-// Over the one-line text of the document without the keys that do not decide the numbers, so that layout and
-// key order of an edited file do not matter. The cache section is derived from what is hashed already.
+// Over the one-line text of the document without the keys that do not decide the numbers, so that
+// layout and key order of an edited file do not matter. The cache section is derived from what is
+// hashed already.
 std::uint64_t structural_hash(const Contract& contract) {
   base::Json document = contract_document(contract);
   for (const char* key : {"name", "family", "cache", "generation", "chat", "quantization", "counts",

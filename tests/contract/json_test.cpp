@@ -1,7 +1,7 @@
 // The document: strictness over every key (by walking the tree of the samples), and round trips.
+#include "contract/json.hpp"
 #include "base/json_reader.hpp"
 #include "catch.hpp"
-#include "contract/json.hpp"
 #include "contract/json_printer.hpp"
 #include "contract/tensors.hpp"
 #include "samples.hpp"
@@ -33,7 +33,8 @@ void collect(const Json& value, const Place& here, std::vector<Place>& out) {
   for (const auto& item : value.items()) {
     Place place = here;
     place.keys.push_back(value.is_array() ? base::cat("[", index++, "]") : item.key());
-    place.text += value.is_array() ? place.keys.back() : (here.text.empty() ? "" : ".") + item.key();
+    place.text +=
+        value.is_array() ? place.keys.back() : (here.text.empty() ? "" : ".") + item.key();
     out.push_back(place);
     // Reports for people are free-form below their own key.
     if (place.text == "quantization" || place.text == "source" || place.text == "weights") continue;
@@ -45,7 +46,8 @@ Json& at(Json& document, const std::vector<std::string>& keys, std::size_t depth
   Json* value = &document;
   for (std::size_t i = 0; i < depth; ++i) {
     const std::string& key = keys[i];
-    value = key[0] == '[' ? &(*value)[static_cast<std::size_t>(std::stoul(key.substr(1)))] : &(*value)[key];
+    value = key[0] == '[' ? &(*value)[static_cast<std::size_t>(std::stoul(key.substr(1)))]
+                          : &(*value)[key];
   }
   return *value;
 }
@@ -56,7 +58,9 @@ std::vector<Place> places_of(const Json& document) {
   return out;
 }
 
-bool in_array(const Place& place) { return place.keys.back()[0] == '['; }
+bool in_array(const Place& place) {
+  return place.keys.back()[0] == '[';
+}
 
 // Names that the model chooses: taking one away is noticed where it is used.
 bool chosen_name(const Place& place) {
@@ -67,7 +71,8 @@ bool chosen_name(const Place& place) {
 
 void rename_key(Json& object, const std::string& key) {
   Json renamed = Json::object();
-  for (const auto& item : object.items()) renamed[item.key() == key ? key + "x" : item.key()] = item.value();
+  for (const auto& item : object.items())
+    renamed[item.key() == key ? key + "x" : item.key()] = item.value();
   object = renamed;
 }
 
@@ -122,7 +127,8 @@ TEST_CASE("a value of another type is refused at its path") {
       for (const Json& other : others) {
         Json changed = document;
         Json& value = at(changed, place.keys, place.keys.size());
-        const bool same_kind = value.type() == other.type() || (value.is_number() && other.is_number());
+        const bool same_kind =
+            value.type() == other.type() || (value.is_number() && other.is_number());
         // null may stand for a nested object, a name or a number; strings are free text in places.
         if (same_kind) continue;
         const bool was_null = value.is_null();
@@ -137,11 +143,30 @@ TEST_CASE("a value of another type is refused at its path") {
 }
 
 TEST_CASE("null is accepted only where the contract knows absence") {
-  const std::vector<std::string> nullable = {"positions", "norm",   "switch",  "qk_norm",     "rope",
-                                             "window",    "softcap", "alibi",  "kv_from",     "norm_in",
-                                             "norm_out",  "norm_after", "final_norm", "bos",  "pad",
-                                             "unk",       "sample", "temperature", "top_k",   "top_p",
-                                             "min_p",     "repetition_penalty", "max_new_tokens", "decoder"};
+  const std::vector<std::string> nullable = {"positions",
+                                             "norm",
+                                             "switch",
+                                             "qk_norm",
+                                             "rope",
+                                             "window",
+                                             "softcap",
+                                             "alibi",
+                                             "kv_from",
+                                             "norm_in",
+                                             "norm_out",
+                                             "norm_after",
+                                             "final_norm",
+                                             "bos",
+                                             "pad",
+                                             "unk",
+                                             "sample",
+                                             "temperature",
+                                             "top_k",
+                                             "top_p",
+                                             "min_p",
+                                             "repetition_penalty",
+                                             "max_new_tokens",
+                                             "decoder"};
   for (const std::string& name : kSamples) {
     const Json document = Json::parse(sample_text(name));
     for (const Place& place : places_of(document)) {
@@ -151,8 +176,9 @@ TEST_CASE("null is accepted only where the contract knows absence") {
       value = nullptr;
       const std::string text = error_of(changed.dump());
       INFO(place.text << ": " << text);
-      const bool may = std::find(nullable.begin(), nullable.end(), place.keys.back()) != nullable.end() &&
-                       place.text != "ops.attn.qk_norm.norm";
+      const bool may =
+          std::find(nullable.begin(), nullable.end(), place.keys.back()) != nullable.end() &&
+          place.text != "ops.attn.qk_norm.norm";
       if (!may) CHECK(text.find("model.json: " + place.text) != std::string::npos);
     }
   }
@@ -187,7 +213,8 @@ TEST_CASE("an unknown word of an enum names its path, the known words and the ne
       CHECK(text.find("model.json: " + row.path + ": unknown value \"" + row.nearest + "e\"") !=
             std::string::npos);
       CHECK(text.find("known: ") != std::string::npos);
-      if (row.nearest.size() > 2) CHECK(text.find("did you mean \"" + row.nearest + "\"") != std::string::npos);
+      if (row.nearest.size() > 2)
+        CHECK(text.find("did you mean \"" + row.nearest + "\"") != std::string::npos);
     }
   }
 }
@@ -212,8 +239,9 @@ TEST_CASE("mechanisms of later versions are refused by name, not as unknown") {
     return error_of(changed.dump());
   };
   for (const std::string& text :
-       {with("/ops/ffn/kind", "moe"), with("/ops/attn/kind", "mla"), with("/ops/attn/source", "encoder"),
-        with("/kind", "encoder"), with("/kind", "encoder_decoder"), with("/embedding/token_types", 2),
+       {with("/ops/ffn/kind", "moe"), with("/ops/attn/kind", "mla"),
+        with("/ops/attn/source", "encoder"), with("/kind", "encoder"),
+        with("/kind", "encoder_decoder"), with("/embedding/token_types", 2),
         with("/embedding/project_in", true), with("/head/kind", "none")}) {
     INFO(text);
     CHECK(text.find("this version of quern does not run") != std::string::npos);
@@ -245,8 +273,10 @@ TEST_CASE("numbers read back to the same bits") {
       const std::uint32_t bits = next() & 0x7FFFFFFFu;
       value = std::bit_cast<float>((bits & 0x7F800000u) == 0x7F800000u ? bits & 0x3FFFFFFFu : bits);
     }
-    contract.norms["rms"].eps = std::ldexp(1.0 + next() / 4294967296.0, -20 - static_cast<int>(next() % 20));
-    contract.embedding.scale = std::ldexp(1.0 + next() / 4294967296.0, static_cast<int>(next() % 60) - 30);
+    contract.norms["rms"].eps =
+        std::ldexp(1.0 + next() / 4294967296.0, -20 - static_cast<int>(next() % 20));
+    contract.embedding.scale =
+        std::ldexp(1.0 + next() / 4294967296.0, static_cast<int>(next() % 60) - 30);
     const Contract back = read_contract(write_contract(contract), "bits");
     REQUIRE(back.ropes.at("main").inv_freq == contract.ropes["main"].inv_freq);
     REQUIRE(back.norms.at("rms").eps == contract.norms["rms"].eps);

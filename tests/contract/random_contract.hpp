@@ -24,8 +24,9 @@ class RandomContract {
     out.embedding.norm = maybe_norm();
     if (coin()) {
       const std::size_t offset = below(3);
-      out.embedding.positions = PositionTable{
-          coin() ? PositionTableKind::learned : PositionTableKind::sinusoidal, out.max_positions + offset + below(9), offset};
+      out.embedding.positions =
+          PositionTable{coin() ? PositionTableKind::learned : PositionTableKind::sinusoidal,
+                        out.max_positions + offset + below(9), offset};
     }
     add_ops(out);
     add_blocks(out);
@@ -39,7 +40,9 @@ class RandomContract {
  private:
   std::size_t below(std::size_t n) { return random_() % n; }
   bool coin() { return (random_() & 1u) != 0; }
-  double real() { return std::ldexp(1 + static_cast<double>(below(1000)) / 1000, static_cast<int>(below(7)) - 3); }
+  double real() {
+    return std::ldexp(1 + static_cast<double>(below(1000)) / 1000, static_cast<int>(below(7)) - 3);
+  }
   std::optional<double> maybe_real() { return coin() ? std::optional(real()) : std::nullopt; }
   std::optional<std::string> maybe_norm() {
     return coin() ? std::optional("n" + std::to_string(below(n_norms_))) : std::nullopt;
@@ -49,8 +52,11 @@ class RandomContract {
     n_norms_ = 1 + below(4);
     for (std::size_t i = 0; i < n_norms_; ++i) {
       const bool weight = below(4) != 0;
-      out.norms["n" + std::to_string(i)] = {coin() ? NormKind::rms_norm : NormKind::layer_norm, 1e-6 * real(),
-                                            weight, coin(), weight && coin() ? 1.0 : 0.0,
+      out.norms["n" + std::to_string(i)] = {coin() ? NormKind::rms_norm : NormKind::layer_norm,
+                                            1e-6 * real(),
+                                            weight,
+                                            coin(),
+                                            weight && coin() ? 1.0 : 0.0,
                                             coin() ? Accumulate::f32 : Accumulate::f64};
     }
   }
@@ -64,8 +70,12 @@ class RandomContract {
       rope.mscale = real();
       for (std::size_t i = 0; i < rope.dims / 2; ++i)
         rope.inv_freq.push_back(static_cast<float>(below(1u << 20)) / 1048576.0f);
-      if (coin()) rope.switch_rule = RopeSwitch{RopeSwitchKind::dynamic_ntk, 1 + below(500), 1e4, 1 + real(), {}, 1};
-      else if (coin()) rope.switch_rule = RopeSwitch{RopeSwitchKind::longrope, 1 + below(500), 0, 0, rope.inv_freq, real()};
+      if (coin())
+        rope.switch_rule =
+            RopeSwitch{RopeSwitchKind::dynamic_ntk, 1 + below(500), 1e4, 1 + real(), {}, 1};
+      else if (coin())
+        rope.switch_rule =
+            RopeSwitch{RopeSwitchKind::longrope, 1 + below(500), 0, 0, rope.inv_freq, real()};
       out.ropes[name] = rope;
     }
   }
@@ -87,21 +97,26 @@ class RandomContract {
     return op;
   }
   void add_ops(Contract& out) {
-    for (int i = 0; i < 2; ++i) out.ops["a" + std::to_string(i)] = {OpKind::attention, attention(), std::nullopt};
+    for (int i = 0; i < 2; ++i)
+      out.ops["a" + std::to_string(i)] = {OpKind::attention, attention(), std::nullopt};
     Attention reader = *out.ops["a0"].attention;  // reads layer 0, which the first block owns
     reader.kv_from = 0;
     reader.bias_k = reader.bias_v = false;
     out.ops["reader"] = {OpKind::attention, reader, std::nullopt};
     for (int i = 0; i < 2; ++i)
-      out.ops["f" + std::to_string(i)] = {OpKind::ffn, std::nullopt,
-                                          Ffn{1 + below(90), Activation::relu, coin(), coin(), coin()}};
+      out.ops["f" + std::to_string(i)] = {
+          OpKind::ffn, std::nullopt, Ffn{1 + below(90), Activation::relu, coin(), coin(), coin()}};
   }
   Block block(const std::vector<std::string>& ops) {
     Block out{coin() ? Residual::sequential : Residual::parallel, real(), {}};
     for (const std::string& op : ops) {
       const bool parallel = out.residual == Residual::parallel;
-      Branch branch{maybe_norm(), op, maybe_norm(), parallel ? std::nullopt : maybe_norm(), real(), real()};
-      if (parallel && !out.branches.empty() && out.branches.back().norm_in && coin()) branch.norm_in = kSharedNorm;
+      Branch branch{maybe_norm(), op,    maybe_norm(), parallel ? std::nullopt : maybe_norm(),
+                    real(),       real()};
+      if (parallel && !out.branches.empty() && out.branches.back().norm_in && coin()) {
+        branch.norm_in = kSharedNorm;
+        branch.in_scale = 1;
+      }
       out.branches.push_back(branch);
     }
     return out;
@@ -117,7 +132,8 @@ class RandomContract {
     Stack stack{{{{"first"}, 1 + below(2), coin()}}, maybe_norm()};
     for (std::size_t i = below(4); i > 0; --i) {
       LayerGroup group{{}, 1 + below(4), coin()};
-      for (std::size_t j = 1 + below(4); j > 0; --j) group.pattern.push_back("b" + std::to_string(below(4)));
+      for (std::size_t j = 1 + below(4); j > 0; --j)
+        group.pattern.push_back("b" + std::to_string(below(4)));
       stack.layers.push_back(group);
     }
     out.decoder = stack;

@@ -1,5 +1,5 @@
-// Contracts for the tests: two hand-written files (tests/data/contract), and well-known models built from
-// the widths of their published configurations.
+// Contracts for the tests: two hand-written files (tests/data/contract), and well-known models
+// built from the widths of their published configurations.
 #pragma once
 
 #include <cmath>
@@ -13,9 +13,12 @@
 namespace quern::contract {
 
 inline std::string sample_text(const std::string& name) {
-  return base::read_text_file(std::string(QUERN_SOURCE_DIR) + "/tests/data/contract/" + name, 1 << 20);
+  return base::read_text_file(std::string(QUERN_SOURCE_DIR) + "/tests/data/contract/" + name,
+                              1 << 20);
 }
-inline Contract sample(const std::string& name) { return read_contract(sample_text(name), name); }
+inline Contract sample(const std::string& name) {
+  return read_contract(sample_text(name), name);
+}
 
 // What distinguishes the sizes of one family: published numbers of its config.json.
 struct Widths {
@@ -52,8 +55,10 @@ inline Contract gated_decoder(const Widths& widths) {
   attention.rope = "main";
   attention.mask = {MaskKind::causal, std::nullopt, 0};
   out.ops["attn"] = {OpKind::attention, attention, std::nullopt};
-  out.ops["ffn"] = {OpKind::ffn, std::nullopt, Ffn{widths.d_ff, Activation::silu, true, false, false}};
-  out.blocks["block"] = {Residual::sequential, 1.0,
+  out.ops["ffn"] = {OpKind::ffn, std::nullopt,
+                    Ffn{widths.d_ff, Activation::silu, true, false, false}};
+  out.blocks["block"] = {Residual::sequential,
+                         1.0,
                          {{"rms", "attn", std::nullopt, std::nullopt, 1, 1},
                           {"rms", "ffn", std::nullopt, std::nullopt, 1, 1}}};
   out.decoder = Stack{{{{"block"}, widths.n_layers, false}}, "rms"};

@@ -30,10 +30,14 @@ TEST_CASE("published parameter counts, by formula and by tensors") {
   };
   // Counts of the published checkpoints.
   const std::vector<Row> rows = {
-      {"7B, 32 heads", gated_decoder({32000, 4096, 32, 32, 32, 128, 11008, false, false}), 6738415616},
-      {"8B, 8 KV heads", gated_decoder({128256, 4096, 32, 32, 8, 128, 14336, false, false}), 8030261248},
-      {"7B with q, k, v bias", gated_decoder({152064, 3584, 28, 28, 4, 128, 18944, false, true}), 7615616512},
-      {"0.5B tied with q, k, v bias", gated_decoder({151936, 896, 24, 14, 2, 64, 4864, true, true}), 494032768},
+      {"7B, 32 heads", gated_decoder({32000, 4096, 32, 32, 32, 128, 11008, false, false}),
+       6738415616},
+      {"8B, 8 KV heads", gated_decoder({128256, 4096, 32, 32, 8, 128, 14336, false, false}),
+       8030261248},
+      {"7B with q, k, v bias", gated_decoder({152064, 3584, 28, 28, 4, 128, 18944, false, true}),
+       7615616512},
+      {"0.5B tied with q, k, v bias", gated_decoder({151936, 896, 24, 14, 2, 64, 4864, true, true}),
+       494032768},
       {"135M tied", gated_decoder({49152, 576, 30, 9, 3, 64, 1536, true, false}), 134515008},
       {"124M with positions", gpt2_small(), 124439808}};
   for (const Row& row : rows) {
@@ -47,25 +51,41 @@ TEST_CASE("published parameter counts, by formula and by tensors") {
 }
 
 TEST_CASE("the list of the samples, name by name in the order of the forward pass") {
-  CHECK(names_of(sample("gpt2.json")) ==
-        std::vector<std::string>{
-            "embedding.tokens", "embedding.positions", "embedding.norm.weight", "embedding.norm.bias",
-            "decoder.0.0.norm_in.weight", "decoder.0.0.norm_in.bias", "decoder.0.0.q.weight",
-            "decoder.0.0.q.bias", "decoder.0.0.k.weight", "decoder.0.0.k.bias", "decoder.0.0.v.weight",
-            "decoder.0.0.v.bias", "decoder.0.0.o.weight", "decoder.0.0.o.bias", "decoder.0.1.up.weight",
-            "decoder.0.1.up.bias", "decoder.0.1.down.weight", "decoder.0.1.down.bias",
-            "decoder.0.1.norm_after.weight", "decoder.0.1.norm_after.bias", "decoder.final_norm.weight",
-            "decoder.final_norm.bias", "head.bias"});
+  CHECK(names_of(sample("gpt2.json")) == std::vector<std::string>{"embedding.tokens",
+                                                                  "embedding.positions",
+                                                                  "embedding.norm.weight",
+                                                                  "embedding.norm.bias",
+                                                                  "decoder.0.0.norm_in.weight",
+                                                                  "decoder.0.0.norm_in.bias",
+                                                                  "decoder.0.0.q.weight",
+                                                                  "decoder.0.0.q.bias",
+                                                                  "decoder.0.0.k.weight",
+                                                                  "decoder.0.0.k.bias",
+                                                                  "decoder.0.0.v.weight",
+                                                                  "decoder.0.0.v.bias",
+                                                                  "decoder.0.0.o.weight",
+                                                                  "decoder.0.0.o.bias",
+                                                                  "decoder.0.1.up.weight",
+                                                                  "decoder.0.1.up.bias",
+                                                                  "decoder.0.1.down.weight",
+                                                                  "decoder.0.1.down.bias",
+                                                                  "decoder.0.1.norm_after.weight",
+                                                                  "decoder.0.1.norm_after.bias",
+                                                                  "decoder.final_norm.weight",
+                                                                  "decoder.final_norm.bias",
+                                                                  "head.bias"});
   const std::vector<std::string> names = names_of(sample("llama.json"));
   const auto from = std::find(names.begin(), names.end(), "decoder.2.0.norm_in.weight");
   CHECK(std::vector<std::string>(from, from + 7) ==
-        std::vector<std::string>{"decoder.2.0.norm_in.weight", "decoder.2.0.q.weight", "decoder.2.0.q.bias",
-                                 "decoder.2.0.o.weight", "decoder.2.1.gate.weight", "decoder.2.1.up.weight",
+        std::vector<std::string>{"decoder.2.0.norm_in.weight", "decoder.2.0.q.weight",
+                                 "decoder.2.0.q.bias", "decoder.2.0.o.weight",
+                                 "decoder.2.1.gate.weight", "decoder.2.1.up.weight",
                                  "decoder.2.1.down.weight"});
   const auto first = std::find(names.begin(), names.end(), "decoder.0.0.q_norm.weight");
   CHECK(std::vector<std::string>(first, first + 5) ==
         std::vector<std::string>{"decoder.0.0.q_norm.weight", "decoder.0.0.k_norm.weight",
-                                 "decoder.0.0.sink_logits", "decoder.0.0.o.weight", "decoder.0.0.norm_out.weight"});
+                                 "decoder.0.0.sink_logits", "decoder.0.0.o.weight",
+                                 "decoder.0.0.norm_out.weight"});
   CHECK(names.back() == "head.weight");
 }
 
