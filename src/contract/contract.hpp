@@ -3,7 +3,7 @@
 //
 // Rules: every value is stated, nothing is inferred at run time; enum values are spelled as in the
 // JSON; no architecture name decides anything (name and family are labels for people).
-// Not here: JSON (read.hpp, write.hpp), cross-field rules (validate.hpp), the tensor list (tensors.hpp).
+// Not here: JSON and cross-field rules (json.hpp), the tensor list (tensors.hpp), the report (describe.hpp).
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ struct Rope {
   double mscale;                 // multiplies cosine and sine
   std::optional<RopeSwitch> switch_rule;  // JSON key "switch"
   // For people and `inspect` (not used by the runtime): how the table was made.
-  std::string rule;              // "default", "linear", "ntk", "dynamic", "llama3", "yarn", "longrope"
+  std::string rule;              // "default", "linear", "yarn", ...: kRopeRules of vocabulary.hpp
   double base;
 };
 

@@ -41,6 +41,7 @@ Json tokenizer_document(const TokenizerDescription& tokenizer) {
           {"ignore_merges", tokenizer.ignore_merges},
           {"byte_fallback", tokenizer.byte_fallback},
           {"fuse_unk", tokenizer.fuse_unk},
+          {"unk_id", optional_document(tokenizer.unk_id)},
           {"prefix_ids", Json(tokenizer.prefix_ids)},
           {"suffix_ids", Json(tokenizer.suffix_ids)},
           {"decoder", tokenizer.decoder},
@@ -48,7 +49,8 @@ Json tokenizer_document(const TokenizerDescription& tokenizer) {
 }
 
 Json chat_document(const ChatDescription& chat) {
-  return {{"jinja", chat.jinja}, {"builtin", chat.builtin}};
+  return {
+      {"jinja", chat.jinja}, {"builtin", chat.builtin}, {"default_system", chat.default_system}};
 }
 
 }  // namespace quern::contract

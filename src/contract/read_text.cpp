@@ -69,6 +69,7 @@ TokenizerDescription read_tokenizer(JsonObject object) {
   out.ignore_merges = object.get_bool("ignore_merges");
   out.byte_fallback = object.get_bool("byte_fallback");
   out.fuse_unk = object.get_bool("fuse_unk");
+  out.unk_id = read_optional_id(object, "unk_id");
   out.prefix_ids = read_ids(object, "prefix_ids", kMaxIds);
   out.suffix_ids = read_ids(object, "suffix_ids", kMaxIds);
   out.decoder = object.get_string("decoder");
@@ -85,6 +86,7 @@ ChatDescription read_chat(JsonObject object) {
   ChatDescription out;
   out.jinja = object.get_string("jinja");
   out.builtin = std::string(object.get_enum("builtin", kBuiltinTemplates));
+  out.default_system = object.get_string("default_system");
   object.finish();
   return out;
 }

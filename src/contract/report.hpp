@@ -20,6 +20,10 @@ struct ReportSection {
 
 // report_points.cpp: the eight points of the design, plus what concerns text.
 std::vector<ReportSection> report_points(const Contract& contract);
+// report_context.cpp: points 5 to 7.
+ReportSection mask_point(const Contract& contract);
+ReportSection positions_point(const Contract& contract);
+ReportSection cache_point(const Contract& contract);
 
 // report_equations.cpp: label = the layers ("layers 0-29"), value = the equation.
 std::vector<ReportRow> report_equations(const Contract& contract);

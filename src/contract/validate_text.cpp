@@ -69,6 +69,7 @@ void check_tokenizer(const Rules& rules) {
   check_word(rules, "tokenizer.model", tokenizer.model, kTokenizerModels);
   check_steps(rules, "tokenizer.normalizers", tokenizer.normalizers);
   check_steps(rules, "tokenizer.pre_tokenizers", tokenizer.pre_tokenizers);
+  if (tokenizer.unk_id) rules.token_id("tokenizer.unk_id", *tokenizer.unk_id);
   check_ids(rules, "tokenizer.prefix_ids", tokenizer.prefix_ids);
   check_ids(rules, "tokenizer.suffix_ids", tokenizer.suffix_ids);
   rules.label("tokenizer.decoder", tokenizer.decoder);

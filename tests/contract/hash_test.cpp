@@ -29,6 +29,7 @@ TEST_CASE("hash: labels, chat, generation, reports and layout of the text do not
       {"/family", "other"},
       {"/chat/jinja", "{{ messages }}"},
       {"/chat/builtin", ""},
+      {"/chat/default_system", ""},
       {"/generation/temperature", 0.1},
       {"/generation/sample", nullptr},
       {"/quantization", Json::object()},
@@ -78,6 +79,7 @@ TEST_CASE("hash: every number, word and flag of the architecture and tokenizer m
       {"/tokens/eos", Json::array({2})},
       {"/tokens/add_bos", false},
       {"/tokenizer/ignore_merges", false},
+      {"/tokenizer/unk_id", nullptr},
       {"/tokenizer/added/0/special", false},
       {"/tokenizer/pre_tokenizers/0", "digit"}};
   std::vector<std::uint64_t> seen = {hash};

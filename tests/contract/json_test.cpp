@@ -159,6 +159,7 @@ TEST_CASE("null is accepted only where the contract knows absence") {
                                              "bos",
                                              "pad",
                                              "unk",
+                                             "unk_id",
                                              "sample",
                                              "temperature",
                                              "top_k",

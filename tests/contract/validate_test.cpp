@@ -222,6 +222,7 @@ TEST_CASE("rules of tokens, generation, tokenizer and counts") {
        {"generation.repetition_penalty", [](Contract& c) { c.generation.repetition_penalty = 0; }},
        {"generation.max_new_tokens", [](Contract& c) { c.generation.max_new_tokens = 0; }},
        {"tokenizer.model", [](Contract& c) { c.tokenizer.model = ""; }},
+       {"tokenizer.unk_id", [](Contract& c) { c.tokenizer.unk_id = 100; }},
        {"tokenizer.prefix_ids[0]", [](Contract& c) { c.tokenizer.prefix_ids = {100}; }},
        {"tokenizer.normalizers[0]", [](Contract& c) { c.tokenizer.normalizers = {""}; }},
        {"tokenizer.added[0].id",
