@@ -32,7 +32,8 @@ const Json& part(const Json& root, std::string_view key) {
 std::string model_type(const Json& model) {
   const Json* type = member(model, "type");
   if (type != nullptr && type->is_string()) return type->get<std::string>();
-  return member(model, "merges") != nullptr ? "BPE" : "without a type";  // files of 2019 leave it out
+  return member(model, "merges") != nullptr ? "BPE"
+                                            : "without a type";  // files of 2019 leave it out
 }
 
 // What is well formed but not run by this version.
@@ -45,23 +46,27 @@ std::optional<UnsupportedTokenizer> unsupported(const Json& root, const Json& mo
     if (const Json* affix = member(model, key); affix != nullptr && *affix != Json(""))
       return UnsupportedTokenizer{cat("tokenizer model BPE with ", key)};
   if (!has_byte_level_decoder(part(root, "decoder")))
-    return UnsupportedTokenizer{cat("tokenizer decoder ", printable(part(root, "decoder").dump(), 120))};
+    return UnsupportedTokenizer{
+        cat("tokenizer decoder ", printable(part(root, "decoder").dump(), 120))};
   return std::nullopt;
 }
 
 void read_vocabulary(const Json& model, std::string_view where, VocabularyBuilder& vocabulary) {
   const Json* tokens = member(model, "vocab");
-  if (tokens == nullptr || !tokens->is_object()) reject(cat(where, ": model.vocab"), "an object is missing");
+  if (tokens == nullptr || !tokens->is_object())
+    reject(cat(where, ": model.vocab"), "an object is missing");
   for (const auto& [spelling, id] : tokens->items()) {
     if (!id.is_number_integer())
-      reject(cat(where, ": model.vocab"), cat("token \"", printable(spelling, 60), "\" has no integer id"));
+      reject(cat(where, ": model.vocab"),
+             cat("token \"", printable(spelling, 60), "\" has no integer id"));
     vocabulary.add_token(spelling, id.get<std::int64_t>());
   }
 }
 
 void read_merges(const Json& model, std::string_view where, VocabularyBuilder& vocabulary) {
   const Json* merges = member(model, "merges");
-  if (merges == nullptr || !merges->is_array()) reject(cat(where, ": model.merges"), "a list is missing");
+  if (merges == nullptr || !merges->is_array())
+    reject(cat(where, ": model.merges"), "a list is missing");
   std::size_t rank = 0;
   for (const Json& merge : *merges) {
     if (merge.is_string()) {
@@ -69,9 +74,11 @@ void read_merges(const Json& model, std::string_view where, VocabularyBuilder& v
       const auto [left, right] = split_merge(text, rank, where);
       vocabulary.add_merge(left, right);
     } else {
-      const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
+      const bool pair =
+          merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
       if (!pair) reject(where, cat("merge ", rank, " is not a pair"), printable(merge.dump(), 80));
-      vocabulary.add_merge(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
+      vocabulary.add_merge(merge[0].get_ref<const std::string&>(),
+                           merge[1].get_ref<const std::string&>());
     }
     ++rank;
   }
@@ -94,53 +101,67 @@ class AddedReader {
  public:
   AddedReader(std::string_view where, std::size_t vocab_size, const VocabularyBuilder& vocabulary,
               ImportedTokenizer& out)
-      : where_(where), vocab_size_(vocab_size), vocabulary_(vocabulary), out_(out), added_(out.description, where) {}
+      : where_(where),
+        vocab_size_(vocab_size),
+        vocabulary_(vocabulary),
+        out_(out),
+        added_(out.description, where) {}
 
   void read_list(const Json& list) {
     if (list.is_null()) return;
-    if (!list.is_array()) reject(cat(where_, ": added_tokens"), "wrong kind of value", list.type_name(), "a list");
+    if (!list.is_array())
+      reject(cat(where_, ": added_tokens"), "wrong kind of value", list.type_name(), "a list");
     for (const Json& value : list) {
       contract::AddedToken token = read_added(value, id_member(value, "id", where_), where_);
       if (skip(token)) continue;
       const std::int32_t known = vocabulary_.id_of(token.content);
       if (known >= 0 && known != token.id)
-        reject(where_, cat("added token \"", printable(token.content, 60), "\" has another id than the vocabulary"),
+        reject(where_,
+               cat("added token \"", printable(token.content, 60),
+                   "\" has another id than the vocabulary"),
                cat(token.id), cat(known));
-      if (const std::string* other = vocabulary_.spelling_of(token.id); other != nullptr && known < 0)
+      if (const std::string* other = vocabulary_.spelling_of(token.id);
+          other != nullptr && known < 0)
         reject(where_, cat("two tokens have the id ", token.id),
                cat("\"", printable(*other, 60), "\" and \"", printable(token.content, 60), "\""));
       added_.add(std::move(token));
     }
   }
 
-  // added_tokens_decoder of tokenizer_config.json: what tokenizer.json lacks; on conflict the latter wins.
+  // added_tokens_decoder of tokenizer_config.json: what tokenizer.json lacks; on conflict the
+  // latter wins.
   void read_decoder(const Json& table, std::string_view where) {
     std::size_t joined = 0, conflicts = 0;
     for (const auto& [key, value] : table.items()) {
-      const bool digits = !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == key.npos;
-      if (!digits) reject(cat(where, ": added_tokens_decoder"), "key is not an id", printable(key, 40));
+      const bool digits =
+          !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == key.npos;
+      if (!digits)
+        reject(cat(where, ": added_tokens_decoder"), "key is not an id", printable(key, 40));
       contract::AddedToken token = read_added(value, std::stol(key), where);
       const bool listed = added_.has_id(token.id) && added_.id_of(token.content) == token.id;
       if (listed || skip(token)) continue;
       const std::string* in_vocabulary = vocabulary_.spelling_of(token.id);
-      const std::int32_t known = std::max(vocabulary_.id_of(token.content), added_.id_of(token.content));
+      const std::int32_t known =
+          std::max(vocabulary_.id_of(token.content), added_.id_of(token.content));
       const bool conflict = added_.has_id(token.id) || (known >= 0 && known != token.id) ||
                             (in_vocabulary != nullptr && known < 0);
       conflict ? ++conflicts : ++joined;
       if (!conflict) added_.add(std::move(token));
     }
     if (joined > 0)
-      out_.notices.push_back(cat(where, ": ", joined, " added tokens that tokenizer.json lacks are taken over"));
+      out_.notices.push_back(
+          cat(where, ": ", joined, " added tokens that tokenizer.json lacks are taken over"));
     if (conflicts > 0)
-      out_.notices.push_back(cat(where, ": ", conflicts, " added tokens contradict tokenizer.json and are ignored"));
+      out_.notices.push_back(
+          cat(where, ": ", conflicts, " added tokens contradict tokenizer.json and are ignored"));
   }
 
  private:
   bool skip(const contract::AddedToken& token) {
     if (token.content.empty()) return true;
     if (vocab_size_ == 0 || static_cast<std::size_t>(token.id) < vocab_size_) return false;
-    out_.notices.push_back(cat(where_, ": added token \"", printable(token.content, 60), "\" (", token.id,
-                               ") lies beyond the embedding and is ignored"));
+    out_.notices.push_back(cat(where_, ": added token \"", printable(token.content, 60), "\" (",
+                               token.id, ") lies beyond the embedding and is ignored"));
     return true;
   }
 
@@ -164,11 +185,14 @@ void read_flags(const Json& model, std::string_view where, const VocabularyBuild
 
 }  // namespace
 
-std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files, std::string_view where,
-                                                          std::size_t vocab_size, ImportedTokenizer& out) {
+std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files,
+                                                          std::string_view where,
+                                                          std::size_t vocab_size,
+                                                          ImportedTokenizer& out) {
   const Json root = base::parse_json(files.tokenizer_json, where);
   const Json* model = member(root, "model");
-  if (model == nullptr || !model->is_object()) reject(cat(where, ": model"), "an object is missing");
+  if (model == nullptr || !model->is_object())
+    reject(cat(where, ": model"), "an object is missing");
   if (auto reason = unsupported(root, *model)) return reason;
 
   contract::TokenizerDescription& description = out.description;

@@ -15,24 +15,26 @@
 
 namespace quern::convert {
 
-// A tokenizer that is well formed but of a kind that quern does not have yet: the conversion goes on without
-// one. Input that is damaged is an Error instead.
+// A tokenizer that is well formed but of a kind that quern does not have yet: the conversion goes
+// on without one. Input that is damaged is an Error instead.
 struct UnsupportedTokenizer {
   std::string reason;  // "tokenizer model Unigram"
 };
 
-// ---- vocabulary (tokenizer_import_vocabulary.cpp) -----------------------------------------------------
+// ---- vocabulary (tokenizer_import_vocabulary.cpp)
+// -----------------------------------------------------
 
 // Spelled tokens on their way to the tables: checks ids, undoes the byte alphabet, resolves merges.
 class VocabularyBuilder {
  public:
   // vocab_size: rows of the embedding, 0 when unknown; ids beyond it are input errors.
-  VocabularyBuilder(std::string_view where, std::size_t vocab_size) : where_(where), vocab_size_(vocab_size) {}
+  VocabularyBuilder(std::string_view where, std::size_t vocab_size)
+      : where_(where), vocab_size_(vocab_size) {}
 
   // decode_only: gives text, but the model never produces it (unused ids, control tokens).
   void add_token(std::string spelling, std::int64_t id, bool decode_only = false);
   void add_merge(std::string_view left, std::string_view right);
-  std::int32_t id_of(std::string_view spelling) const;  // -1 when absent
+  std::int32_t id_of(std::string_view spelling) const;    // -1 when absent
   const std::string* spelling_of(std::int64_t id) const;  // nullptr when the id is free
 
   // The finished vocabulary; notices about bytes without a token and tokens with equal text.
@@ -45,7 +47,7 @@ class VocabularyBuilder {
   };
   std::string where_;
   std::size_t vocab_size_;
-  std::vector<Entry> entries_;                              // by id
+  std::vector<Entry> entries_;  // by id
   std::unordered_map<std::string, std::int32_t> ids_;
   std::vector<text::Vocabulary::Merge> merges_;
 };
@@ -54,38 +56,48 @@ class VocabularyBuilder {
 std::pair<std::string_view, std::string_view> split_merge(std::string_view merge, std::size_t rank,
                                                           std::string_view where);
 
-// ---- steps of tokenizer.json (tokenizer_import_steps.cpp) ---------------------------------------------
+// ---- steps of tokenizer.json (tokenizer_import_steps.cpp)
+// ---------------------------------------------
 
 // Each adds to the description; an unknown type is an input error that quotes it.
-void import_normalizer(const base::Json& value, std::string_view where, contract::TokenizerDescription& out);
-void import_pre_tokenizer(const base::Json& value, std::string_view where, contract::TokenizerDescription& out);
-void import_post_processor(const base::Json& value, std::string_view where, contract::TokenizerDescription& out);
+void import_normalizer(const base::Json& value, std::string_view where,
+                       contract::TokenizerDescription& out);
+void import_pre_tokenizer(const base::Json& value, std::string_view where,
+                          contract::TokenizerDescription& out);
+void import_post_processor(const base::Json& value, std::string_view where,
+                           contract::TokenizerDescription& out);
 bool has_byte_level_decoder(const base::Json& value);
 
 // Loose access to JSON of others: a wrong kind is an input error naming the key.
-const base::Json* member(const base::Json& object, std::string_view key);  // nullptr when absent or null
+const base::Json* member(const base::Json& object,
+                         std::string_view key);  // nullptr when absent or null
 std::string text_member(const base::Json& object, std::string_view key, std::string_view where);
-bool flag_member(const base::Json& object, std::string_view key, bool fallback, std::string_view where);
+bool flag_member(const base::Json& object, std::string_view key, bool fallback,
+                 std::string_view where);
 std::int64_t id_member(const base::Json& object, std::string_view key, std::string_view where);
 
-// ---- whole sources ------------------------------------------------------------------------------------
+// ---- whole sources
+// ------------------------------------------------------------------------------------
 
 // tokenizer.json and its side files ("" where absent).
 struct SideFiles {
   std::string tokenizer_json, tokenizer_config, special_tokens_map, chat_jinja, chat_json;
 };
 
-std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files, std::string_view where,
-                                                          std::size_t vocab_size, ImportedTokenizer& out);
+std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files,
+                                                          std::string_view where,
+                                                          std::size_t vocab_size,
+                                                          ImportedTokenizer& out);
 std::optional<UnsupportedTokenizer> import_tokenizer_gguf(const checkpoint::GgufFile& file,
-                                                          std::string_view where, std::size_t vocab_size,
+                                                          std::string_view where,
+                                                          std::size_t vocab_size,
                                                           ImportedTokenizer& out);
 
 // Special tokens and the chat template from tokenizer_config.json and its neighbours.
 void import_side_files(const SideFiles& files, ImportedTokenizer& out);
 
-// Adds bos and eos around plain text where the post-processor does not, as add_bos and add_eos say; sets
-// tokens.add_bos and add_eos to what the prefix and suffix now do.
+// Adds bos and eos around plain text where the post-processor does not, as add_bos and add_eos say;
+// sets tokens.add_bos and add_eos to what the prefix and suffix now do.
 void complete_affixes(bool add_bos, bool add_eos, ImportedTokenizer& out);
 
 // Recognises a template's plain form: builtin and default_system.

@@ -17,10 +17,12 @@ constexpr const char* kCasedWordsNoContractions =
 constexpr const char* kMarkedWords =
     R"(regex:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kThreeDigits = R"(regex:\p{N}{1,3})";
-constexpr const char* kIdeographsAndKana = R"(regex:[\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)";
+constexpr const char* kIdeographsAndKana =
+    R"(regex:[\x{4E00}-\x{9FA5}\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+)";
 constexpr const char* kSymbolWords =
     R"(regex:[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kIdeographs = R"(regex:[\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
+constexpr const char* kIdeographs =
+    R"(regex:[\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
 constexpr const char* kNoSentenceMarks =
     R"(regex: ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{3001}\x{0964}\x{06D4}\x{060C})]+)";
 
@@ -46,7 +48,10 @@ const std::vector<Named>& all_sets() {
       {{"tekken"}, {{}, {kCasedWordsNoContractions}, true, true}},
       {{"deepseek-v3"}, {{}, {kThreeDigits, kIdeographsAndKana, kSymbolWords}, false, false}},
       {{"deepseek-coder"},
-       {{}, {R"(regex:[\r\n])", R"(regex:\s?\p{L}+)", R"(regex:\s?\p{P}+)", kIdeographs, "digits"}, false, false}},
+       {{},
+        {R"(regex:[\r\n])", R"(regex:\s?\p{L}+)", R"(regex:\s?\p{P}+)", kIdeographs, "digits"},
+        false,
+        false}},
       {{"falcon"},
        {{},
         {"punctuation-contiguous", "gpt2", "byte_alphabet", "digit_runs", "regex:[0-9][0-9][0-9]"},
@@ -62,7 +67,8 @@ const std::vector<Named>& all_sets() {
 PreTokenizerSet find_pre_tokenizer_set(std::string_view name, std::string_view where) {
   std::vector<std::string_view> known;
   for (const Named& entry : all_sets()) {
-    if (std::find(entry.names.begin(), entry.names.end(), name) != entry.names.end()) return entry.set;
+    if (std::find(entry.names.begin(), entry.names.end(), name) != entry.names.end())
+      return entry.set;
     known.insert(known.end(), entry.names.begin(), entry.names.end());
   }
   base::reject(base::cat(where, ": tokenizer.ggml.pre"), "unknown pre-tokenizer",

@@ -24,8 +24,8 @@ std::string token_text(const Json& config, std::string_view key) {
   return content != nullptr && content->is_string() ? content->get<std::string>() : std::string();
 }
 
-std::optional<std::int32_t> special_id(const text::Tokenizer& tokenizer, const Json& config, const Json& map,
-                                       std::string_view key) {
+std::optional<std::int32_t> special_id(const text::Tokenizer& tokenizer, const Json& config,
+                                       const Json& map, std::string_view key) {
   std::string content = token_text(config, key);
   if (content.empty()) content = token_text(map, key);
   const std::int32_t id = content.empty() ? -1 : tokenizer.id_of(content);
@@ -37,7 +37,8 @@ std::string template_of(const Json& config, std::vector<std::string>& notices) {
   const Json* value = member(config, "chat_template");
   if (value == nullptr) return {};
   if (value->is_string()) return value->get<std::string>();
-  if (!value->is_array()) base::reject(cat(kConfig, ": chat_template"), "wrong kind of value", value->type_name());
+  if (!value->is_array())
+    base::reject(cat(kConfig, ": chat_template"), "wrong kind of value", value->type_name());
   std::string first, chosen;
   for (const Json& entry : *value) {
     const std::string name = text_member(entry, "name", cat(kConfig, ": chat_template"));
@@ -46,11 +47,13 @@ std::string template_of(const Json& config, std::vector<std::string>& notices) {
     if (name == "default") chosen = text;
   }
   if (value->size() > 1)
-    notices.push_back(cat(kConfig, ": of ", value->size(), " chat templates the default one is taken"));
+    notices.push_back(
+        cat(kConfig, ": of ", value->size(), " chat templates the default one is taken"));
   return chosen.empty() ? first : chosen;
 }
 
-std::string chat_template(const SideFiles& files, const Json& config, std::vector<std::string>& notices) {
+std::string chat_template(const SideFiles& files, const Json& config,
+                          std::vector<std::string>& notices) {
   if (!files.chat_jinja.empty()) return files.chat_jinja;
   std::string text = template_of(config, notices);
   if (!text.empty() || files.chat_json.empty()) return text;
@@ -85,9 +88,11 @@ void complete_affixes(bool add_bos, bool add_eos, ImportedTokenizer& out) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   };
   const auto any_eos = [&] {
-    return std::any_of(out.tokens.eos.begin(), out.tokens.eos.end(), [&](auto id) { return contains(suffix, id); });
+    return std::any_of(out.tokens.eos.begin(), out.tokens.eos.end(),
+                       [&](auto id) { return contains(suffix, id); });
   };
-  if (add_bos && out.tokens.bos && !contains(prefix, *out.tokens.bos)) prefix.insert(prefix.begin(), *out.tokens.bos);
+  if (add_bos && out.tokens.bos && !contains(prefix, *out.tokens.bos))
+    prefix.insert(prefix.begin(), *out.tokens.bos);
   if (add_eos && !out.tokens.eos.empty() && !any_eos()) suffix.push_back(out.tokens.eos.front());
   out.tokens.add_bos = out.tokens.bos && contains(prefix, *out.tokens.bos);
   out.tokens.add_eos = any_eos();
@@ -95,8 +100,8 @@ void complete_affixes(bool add_bos, bool add_eos, ImportedTokenizer& out) {
 
 namespace {
 
-// The system text that a ChatML template writes when the chat brings none: the first string literal of the
-// form <|im_start|>system NEWLINE text <|im_end|> whose text is plain.
+// The system text that a ChatML template writes when the chat brings none: the first string literal
+// of the form <|im_start|>system NEWLINE text <|im_end|> whose text is plain.
 std::string default_system_of(std::string_view jinja) {
   constexpr std::string_view kOpen = "<|im_start|>system", kClose = "<|im_end|>";
   for (std::size_t at = 0; (at = jinja.find(kOpen, at)) != std::string_view::npos;) {
@@ -120,7 +125,8 @@ std::string default_system_of(std::string_view jinja) {
 }  // namespace
 
 void describe_chat(std::string jinja, contract::ChatDescription& chat) {
-  const bool chatml = jinja.find("<|im_start|>") != std::string::npos && jinja.find("<|im_end|>") != std::string::npos;
+  const bool chatml = jinja.find("<|im_start|>") != std::string::npos &&
+                      jinja.find("<|im_end|>") != std::string::npos;
   chat.builtin = chatml ? "chatml" : "";
   chat.default_system = chatml ? default_system_of(jinja) : "";
   chat.jinja = std::move(jinja);

@@ -28,11 +28,13 @@ void flatten(const Json& value, std::string_view list_key, std::string_view wher
     return;
   }
   const Json* list = member(value, list_key);
-  if (list == nullptr || !list->is_array()) reject(cat(where, ": ", list_key), "a Sequence needs a list");
+  if (list == nullptr || !list->is_array())
+    reject(cat(where, ": ", list_key), "a Sequence needs a list");
   for (const Json& step : *list) flatten(step, list_key, where, depth + 1, out);
 }
 
-std::vector<const Json*> flat(const Json& value, std::string_view list_key, std::string_view where) {
+std::vector<const Json*> flat(const Json& value, std::string_view list_key,
+                              std::string_view where) {
   std::vector<const Json*> steps;
   flatten(value, list_key, where, 0, steps);
   return steps;
@@ -69,8 +71,10 @@ std::string split_step(const Json& step, std::string_view where) {
   const bool inverted = flag_member(step, "invert", false, where);
   if (pattern.text.empty()) reject(where, "Split with an empty pattern");
   const std::string regex = pattern.literal ? text::literal_pattern(pattern.text) : pattern.text;
-  // The known patterns match every character, so that keeping the matches only is the same as isolating.
-  const std::string_view scanner = pattern.literal ? std::string_view() : text::scanner_for_pattern(regex);
+  // The known patterns match every character, so that keeping the matches only is the same as
+  // isolating.
+  const std::string_view scanner =
+      pattern.literal ? std::string_view() : text::scanner_for_pattern(regex);
   const bool covers = scanner == "gpt2" || scanner == "llama3" || scanner == "qwen2";
   const bool isolates = behaviour == "isolated" || (covers && behaviour == "removed" && inverted);
   if (!scanner.empty() && isolates) return std::string(scanner);
@@ -108,7 +112,8 @@ std::vector<std::int32_t> ids_of_special(const Json& processor, const std::strin
     reject(where, "template names a special token without ids", printable(name));
   std::vector<std::int32_t> out;
   for (const Json& id : *ids) {
-    if (!id.is_number_integer()) reject(where, "special token id is not an integer", printable(id.dump(), 40));
+    if (!id.is_number_integer())
+      reject(where, "special token id is not an integer", printable(id.dump(), 40));
     out.push_back(static_cast<std::int32_t>(
         std::clamp<std::int64_t>(id.get<std::int64_t>(), -1, std::int64_t{1} << 30)));
   }
@@ -123,20 +128,23 @@ void surround(contract::TokenizerDescription& out, std::vector<std::int32_t> bef
   out.suffix_ids.insert(out.suffix_ids.end(), after.begin(), after.end());
 }
 
-void template_processing(const Json& processor, std::string_view where, contract::TokenizerDescription& out) {
+void template_processing(const Json& processor, std::string_view where,
+                         contract::TokenizerDescription& out) {
   const Json* single = member(processor, "single");
   if (single == nullptr || !single->is_array()) reject(cat(where, ": single"), "a list is missing");
   std::vector<std::int32_t> before, after;
   int sequences = 0;
   for (const Json& piece : *single) {
     if (const Json* special = member(piece, "SpecialToken")) {
-      const std::vector<std::int32_t> ids = ids_of_special(processor, text_member(*special, "id", where), where);
+      const std::vector<std::int32_t> ids =
+          ids_of_special(processor, text_member(*special, "id", where), where);
       std::vector<std::int32_t>& side = sequences > 0 ? after : before;
       side.insert(side.end(), ids.begin(), ids.end());
     } else if (member(piece, "Sequence") != nullptr) {
       ++sequences;
     } else {
-      reject(where, "unknown piece of a template", printable(piece.dump(), 80), "SpecialToken or Sequence");
+      reject(where, "unknown piece of a template", printable(piece.dump(), 80),
+             "SpecialToken or Sequence");
     }
   }
   if (sequences != 1) reject(where, "a single template needs one Sequence", cat(sequences));
@@ -154,13 +162,15 @@ std::int32_t pair_id(const Json& processor, std::string_view key, std::string_vi
 
 }  // namespace
 
-void import_normalizer(const Json& value, std::string_view where, contract::TokenizerDescription& out) {
+void import_normalizer(const Json& value, std::string_view where,
+                       contract::TokenizerDescription& out) {
   std::vector<std::string>& steps = out.normalizers;
   for (const Json* step : flat(value, "normalizers", where)) {
     const std::string type = text_member(*step, "type", where);
     if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
       std::string name = type;
-      std::transform(name.begin(), name.end(), name.begin(), [](char c) { return static_cast<char>(c | 0x20); });
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](char c) { return static_cast<char>(c | 0x20); });
       steps.push_back(name);
     } else if (type == "Lowercase") {
       steps.push_back("lowercase");
@@ -173,10 +183,12 @@ void import_normalizer(const Json& value, std::string_view where, contract::Toke
       steps.push_back(cat("prepend:", text_member(*step, "prepend", where)));
     } else if (type == "Replace") {
       const Pattern pattern = pattern_of(*step, where);
-      const std::string made = pattern.literal && !pattern.text.empty()
-                                   ? text::replace_step(pattern.text, text_member(*step, "content", where))
-                                   : std::string();
-      if (made.empty()) reject(where, "Replace with this pattern is not supported", printable(pattern.text));
+      const std::string made =
+          pattern.literal && !pattern.text.empty()
+              ? text::replace_step(pattern.text, text_member(*step, "content", where))
+              : std::string();
+      if (made.empty())
+        reject(where, "Replace with this pattern is not supported", printable(pattern.text));
       steps.push_back(made);
     } else {
       reject(where, "unknown normalizer", cat("\"", printable(type), "\""));
@@ -184,7 +196,8 @@ void import_normalizer(const Json& value, std::string_view where, contract::Toke
   }
 }
 
-void import_pre_tokenizer(const Json& value, std::string_view where, contract::TokenizerDescription& out) {
+void import_pre_tokenizer(const Json& value, std::string_view where,
+                          contract::TokenizerDescription& out) {
   std::vector<std::string>& steps = out.pre_tokenizers;
   const std::vector<const Json*> all = flat(value, "pretokenizers", where);
   for (const Json* step : all) {
@@ -194,10 +207,12 @@ void import_pre_tokenizer(const Json& value, std::string_view where, contract::T
     } else if (type == "Split") {
       steps.push_back(split_step(*step, where));
     } else if (type == "Digits") {
-      steps.push_back(flag_member(*step, "individual_digits", false, where) ? "digits" : "digit_runs");
+      steps.push_back(flag_member(*step, "individual_digits", false, where) ? "digits"
+                                                                            : "digit_runs");
     } else if (type == "Punctuation") {
-      steps.push_back(cat("punctuation-",
-                          member(*step, "behavior") == nullptr ? "isolated" : behaviour_of(*step, where)));
+      steps.push_back(cat("punctuation-", member(*step, "behavior") == nullptr
+                                              ? "isolated"
+                                              : behaviour_of(*step, where)));
     } else if (type == "WhitespaceSplit") {
       steps.push_back(R"(regex-removed:\s+)");
     } else if (type == "Whitespace") {
@@ -209,7 +224,8 @@ void import_pre_tokenizer(const Json& value, std::string_view where, contract::T
   name_pairs(steps);
 }
 
-void import_post_processor(const Json& value, std::string_view where, contract::TokenizerDescription& out) {
+void import_post_processor(const Json& value, std::string_view where,
+                           contract::TokenizerDescription& out) {
   for (const Json* step : flat(value, "processors", where)) {
     const std::string type = text_member(*step, "type", where);
     if (type == "TemplateProcessing") {

@@ -21,13 +21,14 @@ constexpr std::int64_t kMostId = (1 << 24) - 1;
 void VocabularyBuilder::add_token(std::string spelling, std::int64_t id, bool decode_only) {
   if (id < 0 || id > kMostId) reject(where_, "token id out of range", cat(id));
   if (vocab_size_ > 0 && static_cast<std::size_t>(id) >= vocab_size_)
-    reject(where_, cat("token \"", printable(spelling, 60), "\" has an id beyond the embedding"), cat(id),
-           cat("below ", vocab_size_));
+    reject(where_, cat("token \"", printable(spelling, 60), "\" has an id beyond the embedding"),
+           cat(id), cat("below ", vocab_size_));
   const auto index = static_cast<std::size_t>(id);
   if (index >= entries_.size()) entries_.resize(index + 1);
   if (entries_[index].used)
     reject(where_, cat("two tokens have the id ", id),
-           cat("\"", printable(entries_[index].spelling, 60), "\" and \"", printable(spelling, 60), "\""));
+           cat("\"", printable(entries_[index].spelling, 60), "\" and \"", printable(spelling, 60),
+               "\""));
   ids_.emplace(spelling, static_cast<std::int32_t>(id));
   entries_[index] = {std::move(spelling), true, decode_only};
 }
@@ -70,10 +71,12 @@ text::Vocabulary VocabularyBuilder::finish(std::vector<std::string>& notices) {
     out.tokens[id] = bytes ? std::move(*bytes) : std::move(entry.spelling);
   }
   if (repeated > 0)
-    notices.push_back(cat(where_, ": ", repeated, " tokens repeat the text of another; the lowest id is used"));
+    notices.push_back(
+        cat(where_, ": ", repeated, " tokens repeat the text of another; the lowest id is used"));
   if (bytes_found < 256)
-    notices.push_back(cat(where_, ": ", 256 - bytes_found,
-                          " of the 256 bytes have no token; text drops them, as the reference does"));
+    notices.push_back(
+        cat(where_, ": ", 256 - bytes_found,
+            " of the 256 bytes have no token; text drops them, as the reference does"));
   return out;
 }
 
@@ -88,13 +91,14 @@ std::pair<std::string_view, std::string_view> split_merge(std::string_view merge
 
 void AddedTokens::add(contract::AddedToken token) {
   if (token.content.size() > text::kMostAddedBytes)
-    reject(where_, cat("added token ", token.id, " is too long"), cat(token.content.size(), " bytes"),
-           cat("at most ", text::kMostAddedBytes));
+    reject(where_, cat("added token ", token.id, " is too long"),
+           cat(token.content.size(), " bytes"), cat("at most ", text::kMostAddedBytes));
   const auto known = ids_.find(token.id);
   if (known != ids_.end()) {
     if (added_[known->second].content == token.content) return;
     reject(where_, cat("two added tokens have the id ", token.id),
-           cat("\"", printable(added_[known->second].content, 60), "\" and \"", printable(token.content, 60), "\""));
+           cat("\"", printable(added_[known->second].content, 60), "\" and \"",
+               printable(token.content, 60), "\""));
   }
   if (!contents_.emplace(token.content, token.id).second)
     reject(where_, cat("added token \"", printable(token.content, 60), "\" has two ids"));
@@ -116,11 +120,13 @@ const base::Json* member(const base::Json& object, std::string_view key) {
 std::string text_member(const base::Json& object, std::string_view key, std::string_view where) {
   const base::Json* value = member(object, key);
   if (value == nullptr) reject(cat(where, ": ", key), "key is missing");
-  if (!value->is_string()) reject(cat(where, ": ", key), "wrong kind of value", value->type_name(), "string");
+  if (!value->is_string())
+    reject(cat(where, ": ", key), "wrong kind of value", value->type_name(), "string");
   return value->get<std::string>();
 }
 
-bool flag_member(const base::Json& object, std::string_view key, bool fallback, std::string_view where) {
+bool flag_member(const base::Json& object, std::string_view key, bool fallback,
+                 std::string_view where) {
   const base::Json* value = member(object, key);
   if (value == nullptr) return fallback;
   if (!value->is_boolean())
@@ -132,7 +138,8 @@ std::int64_t id_member(const base::Json& object, std::string_view key, std::stri
   const base::Json* value = member(object, key);
   if (value == nullptr) reject(cat(where, ": ", key), "key is missing");
   const bool whole = value->is_number_unsigned() || value->is_number_integer();
-  if (!whole) reject(cat(where, ": ", key), "wrong kind of value", value->type_name(), "an integer");
+  if (!whole)
+    reject(cat(where, ": ", key), "wrong kind of value", value->type_name(), "an integer");
   const std::int64_t id = value->get<std::int64_t>();
   if (id < 0 || id > kMostId) reject(cat(where, ": ", key), "token id out of range", value->dump());
   return id;

@@ -11,7 +11,8 @@ namespace {
 // Start of the character that ends right before `end` (> 0).
 std::size_t char_before(std::string_view text, std::size_t end) {
   std::size_t start = end - 1;
-  while (start > 0 && end - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
+  while (start > 0 && end - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80)
+    --start;
   return decode_char(text, start).bytes == end - start ? start : end - 1;
 }
 
@@ -51,11 +52,12 @@ AddedMatcher::AddedMatcher(std::vector<AddedEntry> entries) : entries_(std::move
   // Of two tokens with one content the first in the list counts.
   std::stable_sort(entries_.begin(), entries_.end(),
                    [](const AddedEntry& a, const AddedEntry& b) { return a.content < b.content; });
-  const auto last = std::unique(entries_.begin(), entries_.end(), [](const AddedEntry& a, const AddedEntry& b) {
-    return a.content == b.content;
-  });
+  const auto last =
+      std::unique(entries_.begin(), entries_.end(),
+                  [](const AddedEntry& a, const AddedEntry& b) { return a.content == b.content; });
   entries_.erase(last, entries_.end());
-  for (const AddedEntry& entry : entries_) starts_[static_cast<unsigned char>(entry.content[0])] = true;
+  for (const AddedEntry& entry : entries_)
+    starts_[static_cast<unsigned char>(entry.content[0])] = true;
   if (!entries_.empty()) build(0, entries_.size(), 0);
 }
 
@@ -64,7 +66,8 @@ AddedMatcher::AddedMatcher(std::vector<AddedEntry> entries) : entries_(std::move
 std::uint32_t AddedMatcher::build(std::size_t begin, std::size_t end, std::size_t depth) {
   const auto node = static_cast<std::uint32_t>(nodes_.size());
   nodes_.emplace_back();
-  if (entries_[begin].content.size() == depth) nodes_[node].entry = static_cast<std::int32_t>(begin++);
+  if (entries_[begin].content.size() == depth)
+    nodes_[node].entry = static_cast<std::int32_t>(begin++);
   std::vector<Edge> edges;
   while (begin < end) {
     const char byte = entries_[begin].content[depth];
@@ -82,7 +85,8 @@ std::uint32_t AddedMatcher::build(std::size_t begin, std::size_t end, std::size_
 std::int32_t AddedMatcher::child(std::uint32_t node, unsigned char byte) const {
   const Edge* first = edges_.data() + nodes_[node].first_edge;
   const Edge* last = first + nodes_[node].n_edges;
-  const Edge* found = std::lower_bound(first, last, byte, [](const Edge& e, unsigned char b) { return e.byte < b; });
+  const Edge* found = std::lower_bound(first, last, byte,
+                                       [](const Edge& e, unsigned char b) { return e.byte < b; });
   return found != last && found->byte == byte ? static_cast<std::int32_t>(found->node) : -1;
 }
 
@@ -98,10 +102,12 @@ std::int32_t AddedMatcher::match_at(std::string_view text, std::size_t at) const
   return best;
 }
 
-void AddedMatcher::split(std::string_view text, bool skip_control, std::vector<AddedPiece>& out) const {
+void AddedMatcher::split(std::string_view text, bool skip_control,
+                         std::vector<AddedPiece>& out) const {
   std::size_t done = 0;  // up to here the text is in `out`
   for (std::size_t at = 0; at < text.size() && !entries_.empty();) {
-    const std::int32_t hit = starts_[static_cast<unsigned char>(text[at])] ? match_at(text, at) : -1;
+    const std::int32_t hit =
+        starts_[static_cast<unsigned char>(text[at])] ? match_at(text, at) : -1;
     if (hit < 0) {
       ++at;
       continue;

@@ -1,5 +1,5 @@
-// Added tokens: contents that are cut out of the text before the model sees it, with the flags of the
-// `tokenizers` library. One matcher per class: raw text, and normalized text.
+// Added tokens: contents that are cut out of the text before the model sees it, with the flags of
+// the `tokenizers` library. One matcher per class: raw text, and normalized text.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace quern::text {
 
 struct AddedEntry {
-  std::string content;   // as it is searched (normalized already in the second class)
+  std::string content;  // as it is searched (normalized already in the second class)
   std::int32_t id;
-  bool control;          // text of a user must not become it
+  bool control;  // text of a user must not become it
   bool single_word, lstrip, rstrip;
 };
 
@@ -50,8 +50,8 @@ class AddedMatcher {
 
   std::vector<AddedEntry> entries_;  // sorted by content, unique
   std::vector<Node> nodes_;
-  std::vector<Edge> edges_;          // of one node: together, ascending
-  bool starts_[256] = {};            // first bytes of the contents
+  std::vector<Edge> edges_;  // of one node: together, ascending
+  bool starts_[256] = {};    // first bytes of the contents
 };
 
 // Contents longer than this are rejected: matching stays linear in the text.

@@ -7,7 +7,8 @@ namespace quern::text {
 
 namespace {
 
-constexpr std::size_t kShortWord = 32;  // symbols; up to here looking through all pairs beats a heap
+constexpr std::size_t kShortWord =
+    32;  // symbols; up to here looking through all pairs beats a heap
 
 constexpr std::uint32_t kNoRank = 0xFFFFFFFF;
 constexpr std::uint32_t kEnd = 0xFFFFFFFF;
@@ -23,14 +24,16 @@ struct Candidate {
 
 }  // namespace
 
-Bpe::Bpe(const TokenizerTables& tables, const Options& options) : tables_(tables), options_(options) {
+Bpe::Bpe(const TokenizerTables& tables, const Options& options)
+    : tables_(tables), options_(options) {
   for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     const char c = static_cast<char>(byte);
     byte_ids_[byte] = tables.find({&c, 1});
   }
 }
 
-void Bpe::encode_word(std::string_view word, const IdSet* banned, std::vector<std::int32_t>& out) const {
+void Bpe::encode_word(std::string_view word, const IdSet* banned,
+                      std::vector<std::int32_t>& out) const {
   const TokenizerTables::Found found = tables_.lookup(word);
   if (found.id >= 0 && (found.whole || options_.ignore_merges) &&
       (banned == nullptr || !banned->contains(found.id))) {
@@ -53,18 +56,21 @@ void Bpe::initial_symbols(std::string_view word, std::vector<std::int32_t>& out)
   }
 }
 
-TokenizerTables::MergeResult Bpe::merge_of(std::int32_t left, std::int32_t right, const IdSet* banned) const {
+TokenizerTables::MergeResult Bpe::merge_of(std::int32_t left, std::int32_t right,
+                                           const IdSet* banned) const {
   TokenizerTables::MergeResult merge = tables_.merge(left, right);
   if (banned != nullptr && merge.result >= 0 && banned->contains(merge.result)) merge.result = -1;
   return merge;
 }
 
-void Bpe::merge_word(std::string_view word, const IdSet* banned, std::vector<std::int32_t>& out) const {
+void Bpe::merge_word(std::string_view word, const IdSet* banned,
+                     std::vector<std::int32_t>& out) const {
   if (word.size() <= kShortWord) {
     std::int32_t symbols[kShortWord];
     std::size_t count = 0;
     bool plain = true;
-    for (const char c : word) plain = (symbols[count++] = byte_ids_[static_cast<unsigned char>(c)]) >= 0 && plain;
+    for (const char c : word)
+      plain = (symbols[count++] = byte_ids_[static_cast<unsigned char>(c)]) >= 0 && plain;
     if (plain) return merge_short(symbols, count, banned, out);
   }
   std::vector<std::int32_t> symbols;
@@ -102,7 +108,8 @@ void Bpe::merge_short(std::int32_t* symbols, std::size_t count, const IdSet* ban
   out.insert(out.end(), symbols, symbols + count);
 }
 
-// A linked list of symbols and a heap of pairs; a candidate whose symbols have changed since is stale.
+// A linked list of symbols and a heap of pairs; a candidate whose symbols have changed since is
+// stale.
 void Bpe::merge_long(std::vector<std::int32_t>& symbols, const IdSet* banned,
                      std::vector<std::int32_t>& out) const {
   constexpr std::int32_t kGone = -1;

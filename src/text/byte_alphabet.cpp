@@ -38,7 +38,8 @@ const Alphabet& alphabet() {
 std::string bytes_to_alphabet(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() * 2);
-  for (const char c : bytes) append_utf8(out, alphabet().code_of_byte[static_cast<unsigned char>(c)]);
+  for (const char c : bytes)
+    append_utf8(out, alphabet().code_of_byte[static_cast<unsigned char>(c)]);
   return out;
 }
 
@@ -47,7 +48,8 @@ std::optional<std::string> alphabet_to_bytes(std::string_view spelling) {
   out.reserve(spelling.size());
   for (std::size_t at = 0; at < spelling.size();) {
     const Char c = decode_char(spelling, at);
-    if (c.code >= alphabet().byte_of_code.size() || alphabet().byte_of_code[c.code] < 0) return std::nullopt;
+    if (c.code >= alphabet().byte_of_code.size() || alphabet().byte_of_code[c.code] < 0)
+      return std::nullopt;
     out.push_back(static_cast<char>(alphabet().byte_of_code[c.code]));
     at += c.bytes;
   }

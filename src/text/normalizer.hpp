@@ -19,7 +19,18 @@ class Normalizer {
   // Bytes that are not UTF-8 stay as they are.
   std::string apply(std::string_view text) const;
 
-  enum class Kind { nfc, nfd, nfkc, nfkd, lowercase, strip_accents, strip_left, strip_right, prepend, replace };
+  enum class Kind {
+    nfc,
+    nfd,
+    nfkc,
+    nfkd,
+    lowercase,
+    strip_accents,
+    strip_left,
+    strip_right,
+    prepend,
+    replace
+  };
 
  private:
   struct Step {
@@ -30,7 +41,8 @@ class Normalizer {
   std::vector<Step> steps_;
 };
 
-// The spelling of a replace step for any two texts ("" when no separator is left, which takes > 90 of them).
+// The spelling of a replace step for any two texts ("" when no separator is left, which takes > 90
+// of them).
 std::string replace_step(std::string_view from, std::string_view to);
 
 }  // namespace quern::text

@@ -51,8 +51,8 @@ class ByteAlphabetStep : public PreTokenizer::Step {
 
 enum class Behaviour { isolated, removed, merged_with_previous, merged_with_next, contiguous };
 
-// Turns the sequence of matches and gaps into pieces, as the behaviour says. One span is held back, since
-// a later one may join it.
+// Turns the sequence of matches and gaps into pieces, as the behaviour says. One span is held back,
+// since a later one may join it.
 class Joiner {
  public:
   Joiner(Behaviour behaviour, std::string_view text, const PreTokenizer::Sink& sink)
@@ -77,10 +77,14 @@ class Joiner {
  private:
   bool joins(bool matched) const {
     switch (behaviour_) {
-      case Behaviour::merged_with_previous: return matched && !last_matched_;
-      case Behaviour::merged_with_next: return last_matched_ && !matched;
-      case Behaviour::contiguous: return matched == last_matched_;
-      default: return false;
+      case Behaviour::merged_with_previous:
+        return matched && !last_matched_;
+      case Behaviour::merged_with_next:
+        return last_matched_ && !matched;
+      case Behaviour::contiguous:
+        return matched == last_matched_;
+      default:
+        return false;
     }
   }
 
@@ -148,7 +152,8 @@ std::unique_ptr<PreTokenizer::Step> regex_step(std::string_view step, std::strin
   if (colon == std::string_view::npos || !step.starts_with("regex")) return nullptr;
   std::string_view options = step.substr(5, colon - 5);
   const std::string_view pattern = step.substr(colon + 1);
-  if (options.empty()) return std::make_unique<RegexStep>(pattern, Behaviour::isolated, false, where);
+  if (options.empty())
+    return std::make_unique<RegexStep>(pattern, Behaviour::isolated, false, where);
   if (options[0] != '-') return nullptr;
   options.remove_prefix(1);
   constexpr std::string_view kInverted = "-inverted";
@@ -169,7 +174,8 @@ std::unique_ptr<PreTokenizer::Step> make_step(std::string_view step, std::string
       return std::make_unique<PunctuationStep>(*behaviour);
   if (auto made = regex_step(step, where)) return made;
   base::reject(where, "unknown pre-tokenizer step", base::printable(step),
-               "gpt2, smollm, llama3, qwen2, digits, digit_runs, regex:..., punctuation-..., prefix_space or "
+               "gpt2, smollm, llama3, qwen2, digits, digit_runs, regex:..., punctuation-..., "
+               "prefix_space or "
                "byte_alphabet");
 }
 
@@ -177,7 +183,8 @@ std::unique_ptr<PreTokenizer::Step> make_step(std::string_view step, std::string
 
 PreTokenizer::PreTokenizer(const std::vector<std::string>& steps, std::string_view where) {
   constexpr std::size_t kMostSteps = 32;
-  if (steps.size() > kMostSteps) base::reject(where, "too many pre-tokenizer steps", base::cat(steps.size()));
+  if (steps.size() > kMostSteps)
+    base::reject(where, "too many pre-tokenizer steps", base::cat(steps.size()));
   for (const std::string& step : steps) {
     if (step == "smollm") {
       steps_.push_back(make_step("digits", where));

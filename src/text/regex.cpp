@@ -14,8 +14,9 @@ namespace quern::text {
 
 namespace {
 
-// Backtracking bounds: high enough for white-space runs and single words of many megabytes; memory is what
-// limits (heap limit in KiB), so that a pattern that explodes ends in an error, not in a dead machine.
+// Backtracking bounds: high enough for white-space runs and single words of many megabytes; memory
+// is what limits (heap limit in KiB), so that a pattern that explodes ends in an error, not in a
+// dead machine.
 constexpr std::uint32_t kMatchLimit = 2'000'000'000;
 constexpr std::uint32_t kHeapLimitKib = 1u << 20;
 constexpr std::size_t kJitStackStart = 32 * 1024;
@@ -61,11 +62,12 @@ Regex::Regex(std::string_view pattern, std::string_view where)
   const std::string translated = translate_pattern(pattern, where);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  program_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                     PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error,
-                                     &offset, nullptr));
+  program_->code.reset(pcre2_compile(
+      reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr));
   if (program_->code == nullptr)
-    base::reject(where, base::cat("regex not supported: ", message_of(error)), base::printable(pattern, 400));
+    base::reject(where, base::cat("regex not supported: ", message_of(error)),
+                 base::printable(pattern, 400));
   program_->jit = pcre2_jit_compile(program_->code.get(), PCRE2_JIT_COMPLETE) == 0;
 }
 
@@ -85,8 +87,8 @@ Regex::Search::Search(const Regex& regex, std::string_view text)
 
 Regex::Search::~Search() = default;
 
-// The text is searched in its valid UTF-8 segments, each checked once: letting PCRE2 check it would cost
-// a pass over the rest of the text at every match.
+// The text is searched in its valid UTF-8 segments, each checked once: letting PCRE2 check it would
+// cost a pass over the rest of the text at every match.
 bool Regex::Search::next() {
   while (!next_in_segment()) {
     if (segment_end_ >= text_.size()) return false;

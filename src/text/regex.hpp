@@ -1,5 +1,6 @@
-// A pre-tokenizer regex that has no hand-written scanner, on PCRE2. The pattern is written for Oniguruma
-// (Ruby syntax), as in tokenizer.json; what the two engines read differently is rewritten.
+// A pre-tokenizer regex that has no hand-written scanner, on PCRE2. The pattern is written for
+// Oniguruma (Ruby syntax), as in tokenizer.json; what the two engines read differently is
+// rewritten.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace quern::text {
 
-// Oniguruma -> PCRE2 (with UTF and UCP); an input error quoting the pattern for constructs without a
-// counterpart (class intersections, possessive intervals).
+// Oniguruma -> PCRE2 (with UTF and UCP); an input error quoting the pattern for constructs without
+// a counterpart (class intersections, possessive intervals).
 std::string translate_pattern(std::string_view pattern, std::string_view where);
 
 // The pattern that matches exactly `text`.
@@ -22,8 +23,8 @@ class Regex {
   ~Regex();
   Regex(Regex&&) noexcept;
 
-  // Calls piece(begin, end, matched) for the whole of `text` in order: matches and what lies between
-  // them. Bytes that are not UTF-8 never match. Piece is any callable.
+  // Calls piece(begin, end, matched) for the whole of `text` in order: matches and what lies
+  // between them. Bytes that are not UTF-8 never match. Piece is any callable.
   template <class Piece>
   void split(std::string_view text, Piece&& piece) const {
     Search search(*this, text);

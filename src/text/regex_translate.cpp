@@ -1,8 +1,10 @@
 #include <cctype>
+#include <ios>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "text/regex.hpp"
+#include "text/unicode_table.hpp"
 
 namespace quern::text {
 
@@ -52,10 +54,14 @@ class Translator {
   void escape(bool in_class) {
     if (at_ + 1 >= in_.size()) fail("it ends in a backslash");
     switch (in_[at_ + 1]) {
-      case 's': return set(kSpaces, in_class);
-      case 'S': return set(kNonSpaces, in_class);
-      case 'w': return set(kWords, in_class);
-      case 'h': return set("0-9a-fA-F", in_class);
+      case 's':
+        return set(kSpaces, in_class);
+      case 'S':
+        return set(kNonSpaces, in_class);
+      case 'w':
+        return set(kWords, in_class);
+      case 'h':
+        return set("0-9a-fA-F", in_class);
       case 'W':
       case 'H':
         if (in_class) fail("negated set inside a class");
@@ -67,10 +73,53 @@ class Translator {
         out_ += base::cat("\\x{", in_.substr(at_ + 2, 4), "}");
         at_ += 6;
         return;
-      default:
-        out_ += in_.substr(at_, 2);
-        at_ += 2;
+      case 'p':
+      case 'P':
+        return property(in_class);
+      default: {
+        const bool braced = in_.substr(at_ + 1, 2) == "x{";
+        const std::size_t end = braced ? in_.find('}', at_) : at_ + 1;
+        if (end == std::string_view::npos) fail("missing }");
+        out_ += in_.substr(at_, end + 1 - at_);
+        at_ = end + 1;
+      }
     }
+  }
+
+  // \p{L} and its kin, with the characters that are newer than PCRE2's tables.
+  void property(bool in_class) {
+    const std::size_t end = in_.find('}', at_);
+    if (in_.substr(at_ + 2, 1) != "{" || end == std::string_view::npos)
+      fail("\\p without a name in braces");
+    const std::string_view whole = in_.substr(at_, end + 1 - at_);
+    std::string_view name = in_.substr(at_ + 3, end - at_ - 3);
+    bool negated = whole[1] == 'P';
+    if (name.starts_with('^')) {
+      negated = !negated;
+      name.remove_prefix(1);
+    }
+    const std::string newer = newer_members(name);
+    at_ = end + 1;
+    if (newer.empty()) {
+      out_ += whole;
+    } else if (in_class) {
+      if (negated) fail("negated category inside a class");
+      out_ += base::cat("\\p{", name, "}", newer);
+    } else {
+      out_ += base::cat(negated ? "[^" : "[", "\\p{", name, "}", newer, "]");
+    }
+  }
+
+  static std::string newer_members(std::string_view name) {
+    std::string out;
+    if (name.empty() || name.size() > 2) return out;
+    for (std::size_t i = 0; i < kNewerRangesCount; ++i) {
+      const CategoryRange& range = kNewerRanges[i];
+      if (!std::string_view(range.category, 2).starts_with(name)) continue;
+      out += base::cat(std::hex, "\\x{", range.first, "}");
+      if (range.last > range.first) out += base::cat(std::hex, "-\\x{", range.last, "}");
+    }
+    return out;
   }
 
   // Oniguruma reads a class inside a class as a union; PCRE2 as literals, so that the brackets go.
@@ -109,7 +158,9 @@ class Translator {
     out_ += "(?";
     at_ += 2;
     std::size_t end = at_;
-    while (end < in_.size() && (std::isalpha(static_cast<unsigned char>(in_[end])) || in_[end] == '-')) ++end;
+    while (end < in_.size() &&
+           (std::isalpha(static_cast<unsigned char>(in_[end])) || in_[end] == '-'))
+      ++end;
     const bool options = end < in_.size() && (in_[end] == ')' || in_[end] == ':');
     for (; options && at_ < end; ++at_) out_ += in_[at_] == 'm' ? 's' : in_[at_];
   }
@@ -128,7 +179,8 @@ std::string translate_pattern(std::string_view pattern, std::string_view where) 
 std::string literal_pattern(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
     if (!plain && static_cast<unsigned char>(c) >= ' ' && c != 0x7F) out += '\\';
     if (c == '\0') {
       out += "\\x{0}";

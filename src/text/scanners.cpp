@@ -8,7 +8,9 @@ namespace {
 
 using enum CharClass;
 
-bool is_white(CharClass kind) { return kind == space || kind == newline; }
+bool is_white(CharClass kind) {
+  return kind == space || kind == newline;
+}
 
 // End of the run of characters of one class that starts at `at`.
 std::size_t run_of(std::string_view text, std::size_t at, CharClass kind) {
@@ -42,10 +44,12 @@ std::size_t white_piece(std::string_view text, std::size_t at, const WhiteRun& r
   return run.end < text.size() && run.last_start > at ? run.last_start : run.end;
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 
-// 's|'t|'re|'ve|'m|'ll|'d at an apostrophe: its length, 0 when there is none. Without regard to case,
-// U+017F (long s) is an s too.
+// 's|'t|'re|'ve|'m|'ll|'d at an apostrophe: its length, 0 when there is none. Without regard to
+// case, U+017F (long s) is an s too.
 std::size_t contraction(std::string_view text, std::size_t at, bool any_case) {
   const auto letter = [&](std::size_t i) {
     if (at + i >= text.size()) return '\0';
@@ -53,7 +57,8 @@ std::size_t contraction(std::string_view text, std::size_t at, bool any_case) {
   };
   const char first = letter(1), second = letter(2);
   if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
-  const bool two = ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l');
+  const bool two =
+      ((first == 'r' || first == 'v') && second == 'e') || (first == 'l' && second == 'l');
   if (two) return 3;
   if (any_case && text.substr(at + 1, 2) == "\xC5\xBF") return 3;
   return 0;
@@ -94,8 +99,12 @@ std::size_t scan_cased(std::string_view text, std::size_t at, std::size_t max_di
   return run.after_newline > 0 ? run.after_newline : white_piece(text, at, run);
 }
 
-std::size_t scan_llama3(std::string_view text, std::size_t at) { return scan_cased(text, at, 3); }
-std::size_t scan_qwen2(std::string_view text, std::size_t at) { return scan_cased(text, at, 1); }
+std::size_t scan_llama3(std::string_view text, std::size_t at) {
+  return scan_cased(text, at, 3);
+}
+std::size_t scan_qwen2(std::string_view text, std::size_t at) {
+  return scan_cased(text, at, 1);
+}
 
 std::size_t scan_digit_runs(std::string_view text, std::size_t at) {
   const bool digits = classed_char(text, at).kind == number;
@@ -125,8 +134,10 @@ struct NamedScanner {
 };
 
 constexpr NamedScanner kScanners[] = {
-    {"gpt2", kGpt2Pattern, scan_gpt2},       {"llama3", kLlama3Pattern, scan_llama3},
-    {"qwen2", kQwen2Pattern, scan_qwen2},    {"digits", R"(\p{N})", scan_digits},
+    {"gpt2", kGpt2Pattern, scan_gpt2},
+    {"llama3", kLlama3Pattern, scan_llama3},
+    {"qwen2", kQwen2Pattern, scan_qwen2},
+    {"digits", R"(\p{N})", scan_digits},
     {"digit_runs", R"(\p{N}+)", scan_digit_runs},
 };
 

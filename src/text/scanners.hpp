@@ -1,6 +1,6 @@
-// Hand-written equivalents of the pre-tokenizer regexes that most models use: each finds the end of the
-// piece that starts at `at`. Linear: a character is looked at a bounded number of times.
-// Not here: other patterns (text/regex.hpp), which are also the oracle of these in the tests.
+// Hand-written equivalents of the pre-tokenizer regexes that most models use: each finds the end of
+// the piece that starts at `at`. Linear: a character is looked at a bounded number of times. Not
+// here: other patterns (text/regex.hpp), which are also the oracle of these in the tests.
 #pragma once
 
 #include <cstddef>

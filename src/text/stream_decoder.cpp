@@ -76,6 +76,8 @@ std::string utf8_lossy(std::string_view bytes) {
   return out;
 }
 
-bool is_valid_utf8(std::string_view bytes) { return valid_utf8_prefix(bytes, 0) == bytes.size(); }
+bool is_valid_utf8(std::string_view bytes) {
+  return valid_utf8_prefix(bytes, 0) == bytes.size();
+}
 
 }  // namespace quern::text

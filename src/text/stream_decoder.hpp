@@ -1,5 +1,6 @@
-// Token bytes -> UTF-8 that never ends inside a character: incomplete sequences are held back, invalid ones
-// become U+FFFD (maximal subparts, as Rust's from_utf8_lossy), what is left at the end becomes one U+FFFD.
+// Token bytes -> UTF-8 that never ends inside a character: incomplete sequences are held back,
+// invalid ones become U+FFFD (maximal subparts, as Rust's from_utf8_lossy), what is left at the end
+// becomes one U+FFFD.
 #pragma once
 
 #include <string>

@@ -21,32 +21,37 @@ constexpr std::int32_t kMostId = (1 << 26) - 1;
 // ("<think>", "<|User|>", "[INST]").
 bool looks_like_markup(std::string_view content) {
   if (content.size() < 3) return false;
-  return (content.front() == '<' && content.back() == '>') || (content.front() == '[' && content.back() == ']');
+  return (content.front() == '<' && content.back() == '>') ||
+         (content.front() == '[' && content.back() == ']');
 }
 
-bool is_control(const contract::AddedToken& token) { return token.special || looks_like_markup(token.content); }
+bool is_control(const contract::AddedToken& token) {
+  return token.special || looks_like_markup(token.content);
+}
 
 void check_model(const contract::TokenizerDescription& description, std::string_view where) {
   if (description.model != "bpe")
     base::reject(where, "tokenizer model not supported", base::printable(description.model), "bpe");
-  if (!description.byte_level) base::reject(where, "BPE without the byte alphabet is not supported yet");
+  if (!description.byte_level)
+    base::reject(where, "BPE without the byte alphabet is not supported yet");
   if (description.decoder != "byte_level")
-    base::reject(where, "decoder not supported", base::printable(description.decoder), "byte_level");
+    base::reject(where, "decoder not supported", base::printable(description.decoder),
+                 "byte_level");
   const auto& steps = description.pre_tokenizers;
   const bool prefixed = std::find(steps.begin(), steps.end(), "prefix_space") != steps.end();
   if (prefixed != description.add_prefix_space)
     base::reject(where, "add_prefix_space and the step prefix_space disagree");
 }
 
-std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& description, bool normalized,
-                                   const Normalizer& normalizer) {
+std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& description,
+                                   bool normalized, const Normalizer& normalizer) {
   std::vector<AddedEntry> entries;
   for (const contract::AddedToken& token : description.added) {
     if (token.normalized != normalized) continue;
     std::string content = normalized ? normalizer.apply(token.content) : token.content;
     if (content.empty()) continue;
-    entries.push_back({std::move(content), token.id, is_control(token), token.single_word, token.lstrip,
-                       token.rstrip});
+    entries.push_back({std::move(content), token.id, is_control(token), token.single_word,
+                       token.lstrip, token.rstrip});
   }
   return entries;
 }
@@ -86,16 +91,19 @@ struct Tokenizer::State {
 
   void check_id(std::int32_t id, std::string_view where) const {
     if (id < 0 || static_cast<std::size_t>(id) >= size)
-      base::reject(where, "special id outside the vocabulary", base::cat(id), base::cat("below ", size));
+      base::reject(where, "special id outside the vocabulary", base::cat(id),
+                   base::cat("below ", size));
   }
 
   // Pre-tokens of text that holds no added token any more.
-  void encode_plain(std::string_view text, const Bpe::IdSet* banned, std::vector<std::int32_t>& out) const {
+  void encode_plain(std::string_view text, const Bpe::IdSet* banned,
+                    std::vector<std::int32_t>& out) const {
     pre_tokenizer.run(text, [&](std::string_view word) { bpe.encode_word(word, banned, out); });
   }
 
   // A piece between raw added tokens: normalized, then searched for the tokens of normalized text.
-  void encode_piece(std::string_view text, const Bpe::IdSet* banned, std::vector<std::int32_t>& out) const {
+  void encode_piece(std::string_view text, const Bpe::IdSet* banned,
+                    std::vector<std::int32_t>& out) const {
     std::string buffer;
     if (!normalizer.empty()) {
       buffer = normalizer.apply(text);
@@ -135,7 +143,8 @@ Tokenizer::Tokenizer(const contract::TokenizerDescription& description, base::By
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 
-std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text,
+                                            const EncodeOptions& options) const {
   std::vector<std::int32_t> ids;
   if (options.add_special) ids = state_->prefix;
   const Bpe::IdSet* banned = options.parse_special ? nullptr : &state_->control_ids;
@@ -175,6 +184,8 @@ std::int32_t Tokenizer::id_of(std::string_view token_content) const {
   return found != state_->id_of_content.end() ? found->second : state_->tables.find(token_content);
 }
 
-std::size_t Tokenizer::size() const { return state_->size; }
+std::size_t Tokenizer::size() const {
+  return state_->size;
+}
 
 }  // namespace quern::text

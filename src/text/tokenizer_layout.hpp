@@ -1,4 +1,5 @@
-// The bytes of the tokenizer section, shared by its writer and its reader (docs/TOKENIZER_TABLES.md).
+// The bytes of the tokenizer section, shared by its writer and its reader
+// (docs/TOKENIZER_TABLES.md).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ inline constexpr std::uint32_t kMagic = 0x4B4F5451;  // "QTOK"
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kHeaderBytes = 64;
 inline constexpr std::uint32_t kWholeBit = 1u << 31;  // in the low half of a token slot
-inline constexpr std::uint32_t kMostTokens = 1u << 26, kMostMerges = 1u << 27, kMostSlots = 1u << 28;
+inline constexpr std::uint32_t kMostTokens = 1u << 26, kMostMerges = 1u << 27,
+                               kMostSlots = 1u << 28;
 inline constexpr std::uint64_t kMostTokenBytes = 0xFFFFFFFF;
 
 struct Header {
@@ -22,11 +24,13 @@ struct Header {
   std::uint32_t n_tokens, n_merges;
   std::uint32_t token_slots, merge_slots;  // powers of two
   std::uint64_t token_bytes;
-  std::uint32_t reserved[8];               // zero
+  std::uint32_t reserved[8];  // zero
 };
 static_assert(sizeof(Header) == kHeaderBytes);
 
-constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+constexpr std::uint64_t padded(std::uint64_t bytes) {
+  return (bytes + 7) / 8 * 8;
+}
 
 // Offsets of the parts from the start of the section.
 struct Parts {
@@ -45,7 +49,9 @@ constexpr Parts parts_of(const Header& header) {
   return parts;
 }
 
-inline std::uint64_t token_hash(std::string_view token) { return base::xxh3(base::as_bytes(token)); }
+inline std::uint64_t token_hash(std::string_view token) {
+  return base::xxh3(base::as_bytes(token));
+}
 
 // The finalizer of splitmix64 over left * 2^32 + right.
 inline std::uint64_t merge_hash(std::uint32_t left, std::uint32_t right) {

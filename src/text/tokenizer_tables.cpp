@@ -24,10 +24,11 @@ layout::Header read_header(base::Bytes section, std::string_view where) {
                  base::cat(layout::kVersion));
   for (const std::uint32_t word : header.reserved)
     if (word != 0) base::reject(where, "reserved field is not zero");
-  const bool slots = std::has_single_bit(header.token_slots) && std::has_single_bit(header.merge_slots);
-  if (!slots || header.token_slots > layout::kMostSlots || header.merge_slots > layout::kMostSlots ||
-      header.n_tokens > layout::kMostTokens || header.n_merges > layout::kMostMerges ||
-      header.token_bytes > layout::kMostTokenBytes)
+  const bool slots =
+      std::has_single_bit(header.token_slots) && std::has_single_bit(header.merge_slots);
+  if (!slots || header.token_slots > layout::kMostSlots ||
+      header.merge_slots > layout::kMostSlots || header.n_tokens > layout::kMostTokens ||
+      header.n_merges > layout::kMostMerges || header.token_bytes > layout::kMostTokenBytes)
     base::reject(where, "tokenizer section with impossible counts");
   return header;
 }
@@ -63,12 +64,15 @@ void TokenizerTables::check_tokens(std::string_view where) const {
       base::reject(where, base::cat("tokenizer section: token ", i - 1, " lies outside"));
     before = offset;
   }
-  if (before != n_token_bytes_) base::reject(where, "tokenizer section: bytes behind the last token");
+  if (before != n_token_bytes_)
+    base::reject(where, "tokenizer section: bytes behind the last token");
   std::uint64_t empty = 0;
   for (std::uint64_t i = 0; i <= token_slot_mask_; ++i) {
-    const auto low = static_cast<std::uint32_t>(load<std::uint64_t>(token_slots_, i)) & ~layout::kWholeBit;
+    const auto low =
+        static_cast<std::uint32_t>(load<std::uint64_t>(token_slots_, i)) & ~layout::kWholeBit;
     empty += low == 0;
-    if (low > n_tokens_) base::reject(where, base::cat("tokenizer section: token slot ", i, " names no token"));
+    if (low > n_tokens_)
+      base::reject(where, base::cat("tokenizer section: token slot ", i, " names no token"));
   }
   if (empty == 0) base::reject(where, "tokenizer section: no free token slot");
 }
@@ -78,7 +82,8 @@ void TokenizerTables::check_merges(std::string_view where) const {
   for (std::uint64_t i = 0; i <= merge_slot_mask_; ++i) {
     const auto low = static_cast<std::uint32_t>(load<std::uint64_t>(merge_slots_, i));
     empty += low == 0;
-    if (low > n_merges_) base::reject(where, base::cat("tokenizer section: merge slot ", i, " names no merge"));
+    if (low > n_merges_)
+      base::reject(where, base::cat("tokenizer section: merge slot ", i, " names no merge"));
   }
   if (empty == 0) base::reject(where, "tokenizer section: no free merge slot");
   for (std::uint64_t i = 0; i < std::uint64_t{n_merges_} * 3; ++i)

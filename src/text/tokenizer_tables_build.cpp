@@ -22,7 +22,8 @@ class Builder {
  public:
   explicit Builder(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
     for (const std::string& token : vocabulary.tokens) header_.token_bytes += token.size();
-    if (vocabulary.tokens.size() > layout::kMostTokens || vocabulary.merges.size() > layout::kMostMerges / 2 ||
+    if (vocabulary.tokens.size() > layout::kMostTokens ||
+        vocabulary.merges.size() > layout::kMostMerges / 2 ||
         header_.token_bytes > layout::kMostTokenBytes)
       base::reject(kWhere, "vocabulary too large", base::cat(vocabulary.tokens.size(), " tokens"));
     header_.magic = layout::kMagic;
@@ -85,7 +86,8 @@ class Builder {
     for (std::size_t rank = 0; rank < vocabulary_.merges.size(); ++rank) {
       const Vocabulary::Merge& merge = vocabulary_.merges[rank];
       for (const std::int32_t id : {merge.left, merge.right, merge.result})
-        if (id < 0 || id >= n_tokens) base::reject(kWhere, base::cat("merge ", rank, " names no token"));
+        if (id < 0 || id >= n_tokens)
+          base::reject(kWhere, base::cat("merge ", rank, " names no token"));
       store(parts_.merges, rank * 3, merge.left);
       store(parts_.merges, rank * 3 + 1, merge.right);
       store(parts_.merges, rank * 3 + 2, merge.result);
@@ -100,13 +102,15 @@ class Builder {
     std::uint64_t at = hash & mask;
     for (; slot(parts_.merge_slots, at) != 0; at = (at + 1) & mask) {
       const auto other = static_cast<std::uint32_t>(slot(parts_.merge_slots, at)) - 1;
-      if (vocabulary_.merges[other].left == merge.left && vocabulary_.merges[other].right == merge.right) break;
+      if (vocabulary_.merges[other].left == merge.left &&
+          vocabulary_.merges[other].right == merge.right)
+        break;
     }
     store(parts_.merge_slots, at, (hash >> 32) << 32 | (rank + 1));
   }
 
-  // Whole tokens: their bytes merge to them alone. True for nearly all of a trained vocabulary, and it
-  // saves most words the merging.
+  // Whole tokens: their bytes merge to them alone. True for nearly all of a trained vocabulary, and
+  // it saves most words the merging.
   void mark_whole_tokens() {
     const TokenizerTables tables(section_, kWhere);
     const Bpe bpe(tables, {});
@@ -129,6 +133,8 @@ class Builder {
 
 }  // namespace
 
-std::vector<std::byte> build_tokenizer_tables(const Vocabulary& vocabulary) { return Builder(vocabulary).run(); }
+std::vector<std::byte> build_tokenizer_tables(const Vocabulary& vocabulary) {
+  return Builder(vocabulary).run();
+}
 
 }  // namespace quern::text

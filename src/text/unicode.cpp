@@ -15,7 +15,8 @@ namespace {
 bool in_ranges(const CodeRange* ranges, std::size_t count, std::uint32_t code) {
   const CodeRange* end = ranges + count;
   const CodeRange* found = std::lower_bound(
-      ranges, end, code, [](const CodeRange& range, std::uint32_t value) { return range.last < value; });
+      ranges, end, code,
+      [](const CodeRange& range, std::uint32_t value) { return range.last < value; });
   return found != end && found->first <= code;
 }
 
@@ -27,13 +28,15 @@ CharClass slow_class(std::uint32_t code) {
   return CharClass::other;
 }
 
-// One byte per code point of the basic plane (64 KiB), filled once in about 20 us; the rest is searched.
+// One byte per code point of the basic plane (64 KiB), filled once in about 20 us; the rest is
+// searched.
 using PlaneTable = std::array<CharClass, 0x10000>;
 
 void fill(PlaneTable& table, const CodeRange* ranges, std::size_t count, CharClass kind) {
   for (std::size_t i = 0; i < count && ranges[i].first < table.size(); ++i) {
     const std::size_t last = std::min<std::size_t>(ranges[i].last, table.size() - 1);
-    std::fill(table.begin() + ranges[i].first, table.begin() + static_cast<std::ptrdiff_t>(last) + 1, kind);
+    std::fill(table.begin() + ranges[i].first,
+              table.begin() + static_cast<std::ptrdiff_t>(last) + 1, kind);
   }
 }
 
@@ -51,7 +54,9 @@ const PlaneTable& plane_table() {
   return *table;
 }
 
-bool in(std::uint32_t code, std::uint32_t first, std::uint32_t last) { return code >= first && code <= last; }
+bool in(std::uint32_t code, std::uint32_t first, std::uint32_t last) {
+  return code >= first && code <= last;
+}
 
 // Other_Alphabetic beyond marks: circled and squared Latin letters, which are symbols by category.
 bool is_alphabetic_symbol(std::uint32_t code) {
@@ -60,31 +65,40 @@ bool is_alphabetic_symbol(std::uint32_t code) {
 }
 
 utf8proc_category_t category(std::uint32_t code) {
-  return code > 0x10FFFF ? UTF8PROC_CATEGORY_CN : utf8proc_category(static_cast<utf8proc_int32_t>(code));
+  return code > 0x10FFFF ? UTF8PROC_CATEGORY_CN
+                         : utf8proc_category(static_cast<utf8proc_int32_t>(code));
 }
 
 }  // namespace
 
 bool is_space_code(std::uint32_t code) {
   if (code < 0x80) return code == ' ' || (code >= '\t' && code <= '\r');
-  return code == 0x85 || code == 0xA0 || code == 0x1680 || in(code, 0x2000, 0x200A) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+  return code == 0x85 || code == 0xA0 || code == 0x1680 || in(code, 0x2000, 0x200A) ||
+         code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
 bool is_mark_code(std::uint32_t code) {
   const utf8proc_category_t kind = category(code);
-  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC || kind == UTF8PROC_CATEGORY_ME;
+  return kind == UTF8PROC_CATEGORY_MN || kind == UTF8PROC_CATEGORY_MC ||
+         kind == UTF8PROC_CATEGORY_ME;
 }
 
 bool is_word_code(std::uint32_t code) {
   if (class_of_code(code) == CharClass::letter || is_mark_code(code)) return true;
   if (code == 0x200C || code == 0x200D || is_alphabetic_symbol(code)) return true;
   const utf8proc_category_t kind = category(code);
-  return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL || kind == UTF8PROC_CATEGORY_PC;
+  return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL ||
+         kind == UTF8PROC_CATEGORY_PC;
+}
+
+bool is_unknown_to_normalizers(std::uint32_t code) {
+  return code >= kUnknownToNormalizers[0].first &&
+         in_ranges(kUnknownToNormalizers, kUnknownToNormalizersCount, code);
 }
 
 bool is_punctuation_code(std::uint32_t code) {
-  if (code < 0x80) return code > ' ' && code < 0x7F && !in(code, '0', '9') && !in(code | 0x20, 'a', 'z');
+  if (code < 0x80)
+    return code > ' ' && code < 0x7F && !in(code, '0', '9') && !in(code | 0x20, 'a', 'z');
   const utf8proc_category_t kind = category(code);
   return kind >= UTF8PROC_CATEGORY_PC && kind <= UTF8PROC_CATEGORY_PO;
 }

@@ -1,5 +1,5 @@
-// UTF-8 decoding and the character classes that tokenizers ask for: letters, numbers, white space, words.
-// Bytes that are not UTF-8 count as one character each of class other.
+// UTF-8 decoding and the character classes that tokenizers ask for: letters, numbers, white space,
+// words. Bytes that are not UTF-8 count as one character each of class other.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,13 @@
 
 namespace quern::text {
 
-enum class CharClass : std::uint8_t { other, letter, number, space, newline };  // newline: \r and \n only
+enum class CharClass : std::uint8_t {
+  other,
+  letter,
+  number,
+  space,
+  newline
+};  // newline: \r and \n only
 
 struct Char {
   std::uint32_t code;   // kInvalid for a byte that is not part of a character
@@ -17,7 +23,8 @@ struct Char {
   static constexpr std::uint32_t kInvalid = 0xFFFFFFFF;
 };
 
-// The character at `at` (< text.size()). Overlong forms, surrogates and values above U+10FFFF are invalid.
+// The character at `at` (< text.size()). Overlong forms, surrogates and values above U+10FFFF are
+// invalid.
 Char decode_char(std::string_view text, std::size_t at);
 void append_utf8(std::string& out, std::uint32_t code);
 
@@ -25,6 +32,8 @@ CharClass class_of_code(std::uint32_t code);
 bool is_space_code(std::uint32_t code);  // White_Space
 bool is_word_code(std::uint32_t code);   // \w of Rust's regex: Alphabetic, M, Nd, Pc, Join_Control
 bool is_mark_code(std::uint32_t code);   // Mn, Mc, Me
+bool is_unknown_to_normalizers(
+    std::uint32_t code);                       // the reference's normal forms leave it as it is
 bool is_punctuation_code(std::uint32_t code);  // P* and the ASCII punctuation
 
 // Class and length of the character at `at`; the table look-up that scanners run on.

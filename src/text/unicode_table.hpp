@@ -1,4 +1,5 @@
-// The generated ranges behind text/unicode.hpp (scripts/make_unicode_table.py); ascending and disjoint.
+// The generated ranges behind text/unicode.hpp (scripts/make_unicode_table.py); ascending and
+// disjoint.
 #pragma once
 
 #include <cstddef>
@@ -14,5 +15,17 @@ extern const CodeRange kLetterRanges[];  // \p{L}
 extern const std::size_t kLetterRangesCount;
 extern const CodeRange kNumberRanges[];  // \p{N}
 extern const std::size_t kNumberRangesCount;
+
+// Assigned after Unicode 14, by general category; one category after the other.
+struct CategoryRange {
+  std::uint32_t first, last;
+  char category[2];  // "Lu"
+};
+extern const CategoryRange kNewerRanges[];
+extern const std::size_t kNewerRangesCount;
+
+// Characters that the reference's normalizers, which follow an older Unicode, leave where they are.
+extern const CodeRange kUnknownToNormalizers[];
+extern const std::size_t kUnknownToNormalizersCount;
 
 }  // namespace quern::text

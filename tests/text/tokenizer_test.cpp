@@ -1,0 +1,154 @@
+#include "text/tokenizer.hpp"
+
+#include <random>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "tables.hpp"
+
+using namespace quern;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+struct Made {
+  contract::TokenizerDescription description;
+  std::vector<std::byte> tables;
+  text::Tokenizer tokenizer() const { return text::Tokenizer(description, tables, "test"); }
+};
+
+constexpr std::int32_t kBos = 1000, kEnd = 1001, kThink = 1002, kSpaces = 1003, kWord = 1004;
+
+Made make() {
+  Made made;
+  contract::TokenizerDescription& d = made.description;
+  d.model = "bpe";
+  d.byte_level = true;
+  d.decoder = "byte_level";
+  d.pre_tokenizers = {"gpt2"};
+  d.prefix_ids = {kBos};
+  d.suffix_ids = {kEnd};
+  d.added = {{"<|bos|>", kBos, true, false, false, false, false},
+             {"</s>", kEnd, true, false, false, false, false},
+             {"<think>", kThink, false, true, false, false, false},
+             {"   ", kSpaces, false, false, false, false, false},
+             {"Dokument", kWord, false, true, false, false, false}};
+  made.tables = text::build_tokenizer_tables(learned_vocabulary(kLearnedText, 100));
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("decode gives back any bytes that were encoded") {
+  const Made made = make();
+  const text::Tokenizer tokenizer = made.tokenizer();
+  std::mt19937 random(31);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    for (unsigned n = random() % 50; n > 0; --n) {
+      switch (random() % 5) {
+        case 0:
+          text += static_cast<char>(random());
+          break;
+        case 1:
+          text += kLearnedText.substr(random() % 100, random() % 9);
+          break;
+        case 2:
+          text += made.description.added[random() % 5].content;
+          break;
+        case 3:
+          text += "\u5B57\U0001F600";
+          break;
+        default:
+          text += std::string(random() % 4, ' ');
+      }
+    }
+    const text::EncodeOptions options{false, random() % 2 == 0};
+    REQUIRE(tokenizer.decode(tokenizer.encode(text, options)) == text);
+  }
+}
+
+TEST_CASE("text that is not parsed for control tokens never gives one") {
+  Made made = make();
+  made.description.ignore_merges = true;
+  const text::Tokenizer tokenizer = made.tokenizer();
+  const auto count = [&](std::string_view text, std::int32_t id, bool parse) {
+    const Ids ids = tokenizer.encode(text, {false, parse});
+    return std::count(ids.begin(), ids.end(), id);
+  };
+  const std::string text = "<|bos|>the <think>x</think></s>   Dokument<|bos|>";
+  for (const std::int32_t control : {kBos, kEnd, kThink}) {
+    CHECK(count(text, control, true) > 0);
+    CHECK(count(text, control, false) == 0);
+  }
+  for (const std::int32_t plain : {kSpaces, kWord}) CHECK(count(text, plain, false) == 1);
+}
+
+TEST_CASE("prefix, suffix, special tokens") {
+  const Made made = make();
+  const text::Tokenizer tokenizer = made.tokenizer();
+  CHECK(tokenizer.encode("") == Ids{kBos, kEnd});
+  CHECK(tokenizer.encode("", {false, true}).empty());
+  CHECK(tokenizer.encode("<|bos|>", {false, true}) == Ids{kBos});
+  CHECK(tokenizer.decode({kBos, 'a', kThink, 1 << 20, -5, kEnd}) == "<|bos|>a<think></s>");
+  CHECK(tokenizer.decode({kBos, 'a', kThink, kEnd}, true) == "a<think>");
+  CHECK(tokenizer.is_special(kBos));
+  CHECK_FALSE(tokenizer.is_special(kThink));
+  CHECK_FALSE(tokenizer.is_special('a'));
+  CHECK(tokenizer.id_of("</s>") == kEnd);
+  CHECK(tokenizer.id_of("a") == 'a');
+  CHECK(tokenizer.id_of("no such") == -1);
+  CHECK(tokenizer.size() == kWord + 1);
+}
+
+TEST_CASE("a normalizer acts on text and on the tokens that ask for it, not on the others") {
+  Made made = make();
+  made.description.normalizers = {"lowercase"};
+  const text::Tokenizer tokenizer = made.tokenizer();
+  CHECK(tokenizer.encode("DOKUMENT", {false, true}) == Ids{kWord});
+  CHECK(tokenizer.encode("<THINK>", {false, true}) == Ids{kThink});
+  CHECK(tokenizer.encode("</S>", {false, true}) != Ids{kEnd});
+  CHECK(tokenizer.decode(tokenizer.encode("ABC</s>DEF", {false, true})) == "abc</s>def");
+}
+
+TEST_CASE("odd prompts have a defined result") {
+  const Made made = make();
+  const text::Tokenizer tokenizer = made.tokenizer();
+  const std::string_view texts[] = {"",
+                                    " ",
+                                    "   ",
+                                    "\r\n",
+                                    "\xEF\xBB\xBF"
+                                    "bom",
+                                    std::string_view("a\0b", 3),
+                                    "\xC0\x80",
+                                    "\xED\xA0\x80"};
+  for (const std::string_view text : texts)
+    CHECK(tokenizer.decode(tokenizer.encode(text, {false, true})) == text);
+}
+
+TEST_CASE("descriptions that disagree with themselves or the tables are refused") {
+  const auto refused = [](auto change) {
+    Made made = make();
+    change(made.description);
+    try {
+      made.tokenizer();
+    } catch (const base::Error& error) {
+      return error.code() == base::ExitCode::input;
+    }
+    return false;
+  };
+  CHECK_FALSE(refused([](auto&) {}));
+  CHECK(refused([](auto& d) { d.model = "unigram"; }));
+  CHECK(refused([](auto& d) { d.byte_level = false; }));
+  CHECK(refused([](auto& d) { d.decoder = "metaspace"; }));
+  CHECK(refused([](auto& d) { d.pre_tokenizers = {"gpt9"}; }));
+  CHECK(refused([](auto& d) { d.normalizers = {"nfz"}; }));
+  CHECK(refused([](auto& d) { d.add_prefix_space = true; }));
+  CHECK(refused([](auto& d) { d.prefix_ids = {5000}; }));
+  CHECK(refused([](auto& d) { d.suffix_ids = {-1}; }));
+  CHECK(refused([](auto& d) { d.unk_id = 1 << 25; }));
+  CHECK(refused([](auto& d) { d.added[0].id = -1; }));
+  CHECK(refused([](auto& d) { d.added[0].content = ""; }));
+  CHECK(refused([](auto& d) { d.added[0].content = std::string(2000, 'x'); }));
+}
