@@ -1,6 +1,6 @@
-// Inside of to_float: one function per foreign type, from blocks as they lie in the file to float32, and the
-// table that knows every type's name and block size. The order of every product and sum is the reference's,
-// so that the values are equal bit for bit.
+// Inside of to_float: one function per foreign type, from blocks as they lie in the file to
+// float32, and the table that knows every type's name and block size. The order of every product
+// and sum is the reference's, so that the values are equal bit for bit.
 #pragma once
 
 #include <bit>
@@ -27,8 +27,8 @@ const DTypeInfo& dtype_info(DType type);
 // The type of a safetensors dtype string or of a GGUF type number; nullptr when there is none.
 const DTypeInfo* find_safetensors_type(std::string_view name);
 const DTypeInfo* find_gguf_type(std::uint32_t number);
-std::string safetensors_type_names();                // "F32, F16, ..." for error lines
-std::string gguf_type_name(std::uint32_t number);    // of unsupported and removed types too
+std::string safetensors_type_names();              // "F32, F16, ..." for error lines
+std::string gguf_type_name(std::uint32_t number);  // of unsupported and removed types too
 
 // Bytes of foreign files have no alignment: every load goes through memcpy.
 template <class T>
@@ -37,7 +37,9 @@ T load(const std::byte* at) {
   std::memcpy(&value, at, sizeof(T));
   return value;
 }
-inline unsigned byte_at(const std::byte* bytes, std::size_t i) { return static_cast<unsigned>(bytes[i]); }
+inline unsigned byte_at(const std::byte* bytes, std::size_t i) {
+  return static_cast<unsigned>(bytes[i]);
+}
 
 // f16 to float without a branch, so that loops over it vectorise (exact, NaN payloads kept).
 inline float widen_f16(std::uint16_t bits) {
@@ -50,7 +52,9 @@ inline float widen_f16(std::uint16_t bits) {
   const std::uint32_t finite = magnitude < 0x0400u ? small : normal;
   return std::bit_cast<float>(sign | (magnitude >= 0x7C00u ? special : finite));
 }
-inline float load_f16(const std::byte* at) { return widen_f16(load<std::uint16_t>(at)); }
+inline float load_f16(const std::byte* at) {
+  return widen_f16(load<std::uint16_t>(at));
+}
 
 // The sixteen values of the non-linear 4-bit types.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,

@@ -1,5 +1,5 @@
-// Blocks of 32 values with one scale. Codes of 4 bits lie as 16 bytes: value j in the low nibble of byte j,
-// value j + 16 in the high one.
+// Blocks of 32 values with one scale. Codes of 4 bits lie as 16 bytes: value j in the low nibble of
+// byte j, value j + 16 in the high one.
 #include "checkpoint/dequant.hpp"
 
 namespace quern::checkpoint {
@@ -12,12 +12,20 @@ constexpr std::size_t kValues = 32;
 // The sixteen values of the 4-bit float of MXFP4, doubled.
 constexpr std::int8_t kE2m1Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-int low(const std::byte* codes, std::size_t j) { return static_cast<int>(byte_at(codes, j) & 0xFu); }
-int high(const std::byte* codes, std::size_t j) { return static_cast<int>(byte_at(codes, j) >> 4); }
+int low(const std::byte* codes, std::size_t j) {
+  return static_cast<int>(byte_at(codes, j) & 0xFu);
+}
+int high(const std::byte* codes, std::size_t j) {
+  return static_cast<int>(byte_at(codes, j) >> 4);
+}
 
 // Fifth bits of value j and of value j + 16, moved to bit 4.
-int fifth_low(std::uint32_t bits, std::size_t j) { return static_cast<int>((bits >> j) << 4 & 0x10u); }
-int fifth_high(std::uint32_t bits, std::size_t j) { return static_cast<int>(bits >> (j + 12) & 0x10u); }
+int fifth_low(std::uint32_t bits, std::size_t j) {
+  return static_cast<int>((bits >> j) << 4 & 0x10u);
+}
+int fifth_high(std::uint32_t bits, std::size_t j) {
+  return static_cast<int>(bits >> (j + 12) & 0x10u);
+}
 
 // 2^(exponent - 128): half of the block's scale, since the values are doubled.
 float half_of_e8m0(unsigned exponent) {

@@ -1,5 +1,5 @@
-// Super-blocks of 256 values whose groups of 8 or 4 are entries of a codebook, with signs or an offset.
-// The codebooks are unpacked to one byte a value at first use.
+// Super-blocks of 256 values whose groups of 8 or 4 are entries of a codebook, with signs or an
+// offset. The codebooks are unpacked to one byte a value at first use.
 #include <array>
 
 #include "checkpoint/dequant.hpp"
@@ -152,8 +152,8 @@ void dequantize_iq1_s(const std::byte* blocks, std::uint64_t n_blocks, float* ou
   }
 }
 
-// u8 index[32], 4 bits[32]: 3 high bits of the index, sign of the offset; u16[4]: 4 x 3-bit scale and four
-// bits of the f16 d
+// u8 index[32], 4 bits[32]: 3 high bits of the index, sign of the offset; u16[4]: 4 x 3-bit scale
+// and four bits of the f16 d
 void dequantize_iq1_m(const std::byte* blocks, std::uint64_t n_blocks, float* out) {
   const auto& grid = iq1_grid();
   for (std::uint64_t b = 0; b < n_blocks; ++b, blocks += 56, out += kValues) {

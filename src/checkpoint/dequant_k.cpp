@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kValues = 256;
 
-// Eight 6-bit scales and eight 6-bit minimums in 12 bytes: 0-3 in the low six bits of bytes 0-3 and 4-7,
-// 4-7 in nibbles of bytes 8-11 below the top two bits of bytes 0-7.
+// Eight 6-bit scales and eight 6-bit minimums in 12 bytes: 0-3 in the low six bits of bytes 0-3 and
+// 4-7, 4-7 in nibbles of bytes 8-11 below the top two bits of bytes 0-7.
 struct ScalesAndMins {
   std::array<float, 8> scale;
   std::array<float, 8> min;
@@ -27,8 +27,8 @@ ScalesAndMins unpack_scales(const std::byte* bytes, float d, float dmin) {
   return out;
 }
 
-// Sixteen 6-bit scales, minus 32, in 12 bytes: low nibbles of 0-7, high nibbles of 0-7 for 8-15, then two
-// bits each in bytes 8-11.
+// Sixteen 6-bit scales, minus 32, in 12 bytes: low nibbles of 0-7, high nibbles of 0-7 for 8-15,
+// then two bits each in bytes 8-11.
 float q3_scale(const std::byte* bytes, std::size_t i) {
   const unsigned low = i < 8 ? byte_at(bytes, i) & 0xFu : byte_at(bytes, i - 8) >> 4;
   const unsigned high = byte_at(bytes, 8 + i % 4) >> (2 * (i / 4)) & 3u;
@@ -96,8 +96,8 @@ void dequantize_q5_k(const std::byte* blocks, std::uint64_t n_blocks, float* out
       const unsigned shift = 4 * (static_cast<unsigned>(g) % 2), bit = static_cast<unsigned>(g);
       const float dl = s.scale[g], ml = s.min[g];
       for (std::size_t j = 0; j < 32; ++j) {
-        const unsigned code =
-            (byte_at(codes, j) >> shift & 0xFu) | (byte_at(fifth, j) >> bit & 1u) << 4;
+        const unsigned code = (byte_at(codes, j) >> shift & 0xFu) | (byte_at(fifth, j) >> bit & 1u)
+                                                                        << 4;
         out[32 * g + j] = dl * static_cast<float>(code) - ml;
       }
     }
@@ -110,7 +110,7 @@ void dequantize_q6_k(const std::byte* blocks, std::uint64_t n_blocks, float* out
     const float d = load_f16(blocks + 208);
     for (std::size_t s = 0; s < 16; ++s) {
       const float dl = d * static_cast<float>(load<std::int8_t>(blocks + 192 + s));
-      const std::size_t group = s / 2, inside = 16 * (s % 2);   // groups of 32 values
+      const std::size_t group = s / 2, inside = 16 * (s % 2);  // groups of 32 values
       const std::byte* low = blocks + 64 * (group / 4) + 32 * (group % 2) + inside;
       const std::byte* high = blocks + 128 + 32 * (group / 4) + inside;
       const unsigned low_shift = 4 * (static_cast<unsigned>(group) % 4 / 2);

@@ -57,19 +57,30 @@ struct PlainNumber {
   std::uint32_t number;
   DType type;
 };
-constexpr std::array<PlainNumber, 8> kGgufPlain = {
-    {{0, DType::f32}, {1, DType::f16}, {24, DType::i8}, {25, DType::i16}, {26, DType::i32},
-     {27, DType::i64}, {28, DType::f64}, {30, DType::bf16}}};
+constexpr std::array<PlainNumber, 8> kGgufPlain = {{{0, DType::f32},
+                                                    {1, DType::f16},
+                                                    {24, DType::i8},
+                                                    {25, DType::i16},
+                                                    {26, DType::i32},
+                                                    {27, DType::i64},
+                                                    {28, DType::f64},
+                                                    {30, DType::bf16}}};
 
 // Names of GGUF numbers that quern does not read.
 struct NamedNumber {
   std::uint32_t number;
   std::string_view name;
 };
-constexpr std::array<NamedNumber, 10> kGgufUnread = {
-    {{4, "Q4_2 (removed)"}, {5, "Q4_3 (removed)"}, {31, "Q4_0_4_4 (removed)"},
-     {32, "Q4_0_4_8 (removed)"}, {33, "Q4_0_8_8 (removed)"}, {36, "IQ4_NL_4_4 (removed)"},
-     {37, "IQ4_NL_4_8 (removed)"}, {38, "IQ4_NL_8_8 (removed)"}, {40, "NVFP4"}, {41, "Q1_0"}}};
+constexpr std::array<NamedNumber, 10> kGgufUnread = {{{4, "Q4_2 (removed)"},
+                                                      {5, "Q4_3 (removed)"},
+                                                      {31, "Q4_0_4_4 (removed)"},
+                                                      {32, "Q4_0_4_8 (removed)"},
+                                                      {33, "Q4_0_8_8 (removed)"},
+                                                      {36, "IQ4_NL_4_4 (removed)"},
+                                                      {37, "IQ4_NL_4_8 (removed)"},
+                                                      {38, "IQ4_NL_8_8 (removed)"},
+                                                      {40, "NVFP4"},
+                                                      {41, "Q1_0"}}};
 
 bool is_safetensors_type(const DTypeInfo& info) {
   return static_cast<std::uint32_t>(info.type) < kGgufBlockTypes;
@@ -89,9 +100,15 @@ const DTypeInfo& dtype_info(DType type) {
   return *info;
 }
 
-std::string_view dtype_name(DType type) { return dtype_info(type).name; }
-std::uint64_t dtype_block_values(DType type) { return dtype_info(type).block_values; }
-std::uint64_t dtype_block_bytes(DType type) { return dtype_info(type).block_bytes; }
+std::string_view dtype_name(DType type) {
+  return dtype_info(type).name;
+}
+std::uint64_t dtype_block_values(DType type) {
+  return dtype_info(type).block_values;
+}
+std::uint64_t dtype_block_bytes(DType type) {
+  return dtype_info(type).block_bytes;
+}
 
 const DTypeInfo* find_safetensors_type(std::string_view name) {
   for (const DTypeInfo& info : kTypes)
@@ -130,8 +147,10 @@ void to_float(DType type, base::Bytes blocks, std::uint64_t count, float* out) {
 
 void to_float(const SourceTensor& tensor, std::uint64_t first, std::uint64_t count, float* out) {
   const DTypeInfo& info = dtype_info(tensor.type);
-  QUERN_ASSERT(first % info.block_values == 0 && first <= tensor.values && count <= tensor.values - first);
-  to_float(tensor.type, tensor.bytes.subspan(first / info.block_values * info.block_bytes), count, out);
+  QUERN_ASSERT(first % info.block_values == 0 && first <= tensor.values &&
+               count <= tensor.values - first);
+  to_float(tensor.type, tensor.bytes.subspan(first / info.block_values * info.block_bytes), count,
+           out);
 }
 
 }  // namespace quern::checkpoint

@@ -18,9 +18,9 @@ using base::cat;
 using base::printable;
 using base::reject;
 
-constexpr std::uint64_t kMaxKeys = 65'536;         // real files have about 30
-constexpr std::uint64_t kMaxTensors = 1'048'576;   // the largest real ones have about 2,000
-constexpr std::uint64_t kMinKeyBytes = 8 + 1 + 4 + 1;      // length, text, type, value
+constexpr std::uint64_t kMaxKeys = 65'536;             // real files have about 30
+constexpr std::uint64_t kMaxTensors = 1'048'576;       // the largest real ones have about 2,000
+constexpr std::uint64_t kMinKeyBytes = 8 + 1 + 4 + 1;  // length, text, type, value
 constexpr std::uint64_t kMinTensorBytes = 8 + 1 + 4 + 4 + 8;  // length, text, rank, type, offset
 constexpr std::uint64_t kMaxKeyBytes = 65'535;
 constexpr std::uint64_t kMaxAlignment = 65'536;
@@ -29,10 +29,22 @@ struct TypeRow {
   std::string_view name;
   std::uint64_t bytes;  // 0: no fixed size
 };
-constexpr std::array<TypeRow, 13> kTypes = {{{"u8", 1}, {"i8", 1}, {"u16", 2}, {"i16", 2}, {"u32", 4},
-                                             {"i32", 4}, {"f32", 4}, {"bool", 1}, {"string", 0},
-                                             {"array", 0}, {"u64", 8}, {"i64", 8}, {"f64", 8}}};
-const TypeRow& row_of(GgufType type) { return kTypes[static_cast<std::size_t>(type)]; }
+constexpr std::array<TypeRow, 13> kTypes = {{{"u8", 1},
+                                             {"i8", 1},
+                                             {"u16", 2},
+                                             {"i16", 2},
+                                             {"u32", 4},
+                                             {"i32", 4},
+                                             {"f32", 4},
+                                             {"bool", 1},
+                                             {"string", 0},
+                                             {"array", 0},
+                                             {"u64", 8},
+                                             {"i64", 8},
+                                             {"f64", 8}}};
+const TypeRow& row_of(GgufType type) {
+  return kTypes[static_cast<std::size_t>(type)];
+}
 
 struct Counts {
   std::uint64_t tensors, keys;
@@ -68,7 +80,8 @@ GgufType read_type(ByteReader& reader, std::string_view key) {
   const std::string place = reader.place();
   const auto number = reader.read<std::uint32_t>("value type");
   if (number >= kTypes.size())
-    reject(place, cat("metadata \"", printable(key, 80), "\": unknown value type"), cat(number), "0 to 12");
+    reject(place, cat("metadata \"", printable(key, 80), "\": unknown value type"), cat(number),
+           "0 to 12");
   return static_cast<GgufType>(number);
 }
 
@@ -100,21 +113,45 @@ void read_array(ByteReader& reader, std::string_view key, GgufValue& value) {
 GgufValue read_value(ByteReader& reader, std::string_view key) {
   GgufValue value{read_type(reader, key), {}, 0, {}, {}};
   switch (value.type) {
-    case GgufType::u8: read_scalar<std::uint8_t, std::uint64_t>(reader, value); break;
-    case GgufType::i8: read_scalar<std::int8_t, std::int64_t>(reader, value); break;
-    case GgufType::u16: read_scalar<std::uint16_t, std::uint64_t>(reader, value); break;
-    case GgufType::i16: read_scalar<std::int16_t, std::int64_t>(reader, value); break;
-    case GgufType::u32: read_scalar<std::uint32_t, std::uint64_t>(reader, value); break;
-    case GgufType::i32: read_scalar<std::int32_t, std::int64_t>(reader, value); break;
-    case GgufType::f32: read_scalar<float, double>(reader, value); break;
+    case GgufType::u8:
+      read_scalar<std::uint8_t, std::uint64_t>(reader, value);
+      break;
+    case GgufType::i8:
+      read_scalar<std::int8_t, std::int64_t>(reader, value);
+      break;
+    case GgufType::u16:
+      read_scalar<std::uint16_t, std::uint64_t>(reader, value);
+      break;
+    case GgufType::i16:
+      read_scalar<std::int16_t, std::int64_t>(reader, value);
+      break;
+    case GgufType::u32:
+      read_scalar<std::uint32_t, std::uint64_t>(reader, value);
+      break;
+    case GgufType::i32:
+      read_scalar<std::int32_t, std::int64_t>(reader, value);
+      break;
+    case GgufType::f32:
+      read_scalar<float, double>(reader, value);
+      break;
     case GgufType::boolean:
       value.scalar = std::uint64_t{reader.read<std::uint8_t>("metadata value") != 0 ? 1u : 0u};
       break;
-    case GgufType::string: value.scalar = read_string(reader, "metadata string"); break;
-    case GgufType::array: read_array(reader, key, value); break;
-    case GgufType::u64: read_scalar<std::uint64_t, std::uint64_t>(reader, value); break;
-    case GgufType::i64: read_scalar<std::int64_t, std::int64_t>(reader, value); break;
-    case GgufType::f64: read_scalar<double, double>(reader, value); break;
+    case GgufType::string:
+      value.scalar = read_string(reader, "metadata string");
+      break;
+    case GgufType::array:
+      read_array(reader, key, value);
+      break;
+    case GgufType::u64:
+      read_scalar<std::uint64_t, std::uint64_t>(reader, value);
+      break;
+    case GgufType::i64:
+      read_scalar<std::int64_t, std::int64_t>(reader, value);
+      break;
+    case GgufType::f64:
+      read_scalar<double, double>(reader, value);
+      break;
   }
   return value;
 }
@@ -125,7 +162,8 @@ void read_metadata(ByteReader& reader, std::uint64_t count, GgufFile& file) {
     const std::string place = reader.place();
     const std::string_view key = read_string(reader, "metadata key");
     if (key.empty()) reject(place, "metadata key is empty");
-    if (key.size() > kMaxKeyBytes) reject(place, "metadata key is too long", cat(key.size(), " bytes"));
+    if (key.size() > kMaxKeyBytes)
+      reject(place, "metadata key is too long", cat(key.size(), " bytes"));
     if (!is_printable_name(key))
       reject(place, cat("metadata key is not printable UTF-8: \"", printable(key, 80), "\""));
     if (!keys.insert(key).second) reject(place, cat("duplicate key \"", printable(key, 80), "\""));
@@ -141,7 +179,8 @@ void read_alignment(GgufFile& file, std::string_view where) {
     reject(place, "wrong type", gguf_value_type_name(value->type), "u32");
   file.alignment = std::get<std::uint64_t>(value->scalar);
   if (!std::has_single_bit(file.alignment) || file.alignment > kMaxAlignment)
-    reject(place, "wrong alignment", cat(file.alignment), cat("a power of two, at most ", kMaxAlignment));
+    reject(place, "wrong alignment", cat(file.alignment),
+           cat("a power of two, at most ", kMaxAlignment));
 }
 
 const GgufValue& array_of(const GgufFile& file, std::string_view key, std::string_view where) {
@@ -160,9 +199,10 @@ std::vector<Out> copy_array(const GgufValue& value) {
   return out;
 }
 
-[[noreturn]] void wrong_element(const GgufValue& value, std::string_view key, std::string_view where,
-                                std::string_view expected) {
-  reject(cat(where, ": ", key), "wrong element type", gguf_value_type_name(value.element), expected);
+[[noreturn]] void wrong_element(const GgufValue& value, std::string_view key,
+                                std::string_view where, std::string_view expected) {
+  reject(cat(where, ": ", key), "wrong element type", gguf_value_type_name(value.element),
+         expected);
 }
 
 }  // namespace
@@ -171,7 +211,9 @@ bool is_printable_name(std::string_view text) {
   return base::printable(text, 4 * text.size() + 1) == text;
 }
 
-std::string_view gguf_value_type_name(GgufType type) { return row_of(type).name; }
+std::string_view gguf_value_type_name(GgufType type) {
+  return row_of(type).name;
+}
 
 const GgufValue* GgufFile::find(std::string_view key) const {
   for (const auto& [name, value] : metadata)
@@ -179,7 +221,8 @@ const GgufValue* GgufFile::find(std::string_view key) const {
   return nullptr;
 }
 
-std::vector<std::string_view> GgufFile::strings(std::string_view key, std::string_view where) const {
+std::vector<std::string_view> GgufFile::strings(std::string_view key,
+                                                std::string_view where) const {
   const GgufValue& value = array_of(*this, key, where);
   if (value.element != GgufType::string) wrong_element(value, key, where, "string");
   ByteReader reader(value.array, where);
@@ -198,20 +241,28 @@ std::vector<float> GgufFile::floats(std::string_view key, std::string_view where
 std::vector<std::int64_t> GgufFile::integers(std::string_view key, std::string_view where) const {
   const GgufValue& value = array_of(*this, key, where);
   switch (value.element) {
-    case GgufType::u8: return copy_array<std::uint8_t, std::int64_t>(value);
-    case GgufType::i8: return copy_array<std::int8_t, std::int64_t>(value);
-    case GgufType::u16: return copy_array<std::uint16_t, std::int64_t>(value);
-    case GgufType::i16: return copy_array<std::int16_t, std::int64_t>(value);
-    case GgufType::u32: return copy_array<std::uint32_t, std::int64_t>(value);
-    case GgufType::i32: return copy_array<std::int32_t, std::int64_t>(value);
-    case GgufType::i64: return copy_array<std::int64_t, std::int64_t>(value);
+    case GgufType::u8:
+      return copy_array<std::uint8_t, std::int64_t>(value);
+    case GgufType::i8:
+      return copy_array<std::int8_t, std::int64_t>(value);
+    case GgufType::u16:
+      return copy_array<std::uint16_t, std::int64_t>(value);
+    case GgufType::i16:
+      return copy_array<std::int16_t, std::int64_t>(value);
+    case GgufType::u32:
+      return copy_array<std::uint32_t, std::int64_t>(value);
+    case GgufType::i32:
+      return copy_array<std::int32_t, std::int64_t>(value);
+    case GgufType::i64:
+      return copy_array<std::int64_t, std::int64_t>(value);
     case GgufType::u64: {
       std::vector<std::int64_t> out = copy_array<std::uint64_t, std::int64_t>(value);
       for (const std::int64_t number : out)
         if (number < 0) reject(cat(where, ": ", key), "number does not fit", "", "less than 2^63");
       return out;
     }
-    default: wrong_element(value, key, where, "an integer type");
+    default:
+      wrong_element(value, key, where, "an integer type");
   }
 }
 

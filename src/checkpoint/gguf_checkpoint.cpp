@@ -18,13 +18,15 @@ using base::reject;
 constexpr std::uint64_t kMaxParts = 65'535;  // split.count is a u16
 
 // A metadata integer of any integer type; nothing when the key is absent.
-std::optional<std::uint64_t> find_count(const GgufFile& file, std::string_view key, std::string_view where) {
+std::optional<std::uint64_t> find_count(const GgufFile& file, std::string_view key,
+                                        std::string_view where) {
   const GgufValue* value = file.find(key);
   if (value == nullptr) return std::nullopt;
   if (const auto* number = std::get_if<std::uint64_t>(&value->scalar);
       number != nullptr && value->type != GgufType::boolean && value->type != GgufType::array)
     return *number;
-  if (const auto* number = std::get_if<std::int64_t>(&value->scalar); number != nullptr && *number >= 0)
+  if (const auto* number = std::get_if<std::int64_t>(&value->scalar);
+      number != nullptr && *number >= 0)
     return static_cast<std::uint64_t>(*number);
   reject(cat(where, ": ", key), "wrong value", "", "a count");
 }
@@ -99,10 +101,12 @@ void GgufCheckpoint::check_part(const GgufFile& part, std::uint64_t number, std:
                                 std::string_view place) const {
   const auto part_count = find_count(part, "split.count", place);
   if (part_count != count)
-    reject(cat(place, ": split.count"), "wrong value", part_count ? cat(*part_count) : "none", cat(count));
+    reject(cat(place, ": split.count"), "wrong value", part_count ? cat(*part_count) : "none",
+           cat(count));
   const auto part_number = find_count(part, "split.no", place);
   if (part_number != number)
-    reject(cat(place, ": split.no"), "wrong value", part_number ? cat(*part_number) : "none", cat(number));
+    reject(cat(place, ": split.no"), "wrong value", part_number ? cat(*part_number) : "none",
+           cat(number));
 }
 
 // Names follow from the first part's own name; nothing in a file names another one.
@@ -113,16 +117,19 @@ void GgufCheckpoint::open_parts(const std::filesystem::path& path, std::uint64_t
   const std::string name = path.filename().string();
   const std::uint64_t number = find_count(first_, "split.no", where_).value_or(count);
   if (number != 0 && number < count)
-    reject(where_, cat("this is part ", number + 1, " of ", count, " of a split GGUF; give the first part"));
+    reject(where_, cat("this is part ", number + 1, " of ", count,
+                       " of a split GGUF; give the first part"));
   check_part(first_, 0, count, where_);
   const std::string ending = part_ending(1, count);
   if (!name.ends_with(ending))
-    reject(where_, "name does not fit a split GGUF's first part", printable(name, 100), cat("NAME", ending));
+    reject(where_, "name does not fit a split GGUF's first part", printable(name, 100),
+           cat("NAME", ending));
   const std::string stem = name.substr(0, name.size() - ending.size());
   const SourceDirectory directory(path.parent_path());
   for (std::uint64_t i = 1; i < count; ++i) {
     const std::string part_name = stem + part_ending(i + 1, count);
-    if (!directory.has(part_name)) reject(directory.where(part_name), "part of the split is missing");
+    if (!directory.has(part_name))
+      reject(directory.where(part_name), "part of the split is missing");
   }
   for (std::uint64_t i = 1; i < count; ++i) {
     const std::string part_name = stem + part_ending(i + 1, count);

@@ -1,5 +1,5 @@
-// The codebooks of GGUF's IQ types as packed indices (scripts/make_gguf_grids.py writes the numbers).
-// Unpacked by dequant_grid.cpp.
+// The codebooks of GGUF's IQ types as packed indices (scripts/make_gguf_grids.py writes the
+// numbers). Unpacked by dequant_grid.cpp.
 #pragma once
 
 #include <array>

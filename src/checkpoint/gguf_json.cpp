@@ -17,14 +17,18 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The fewest digits that read back as the same number; always with a point or an exponent, so that a reader
-// sees a float.
+// The fewest digits that read back as the same number; always with a point or an exponent, so that
+// a reader sees a float. Plain digits where a person would write them: 100000.0, not 1e+05.
 template <class T>
 std::string number(T value) {
   if (!std::isfinite(value)) return "null";
+  const T size = std::fabs(value);
+  const bool plain = value == 0 || (size >= T(1e-3) && size < T(1e15));
   std::array<char, 64> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  std::string out(text.data(), end);
+  char* const begin = text.data();
+  char* const limit = begin + text.size();
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  std::string out(begin, std::to_chars(begin, limit, value, format).ptr);
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out;
 }
@@ -45,19 +49,31 @@ struct ScalarText {
 // One element of an array of fixed-size values.
 std::string element_text(GgufType type, const std::byte* at) {
   switch (type) {
-    case GgufType::u8: return std::to_string(load<std::uint8_t>(at));
-    case GgufType::i8: return std::to_string(load<std::int8_t>(at));
-    case GgufType::u16: return std::to_string(load<std::uint16_t>(at));
-    case GgufType::i16: return std::to_string(load<std::int16_t>(at));
-    case GgufType::u32: return std::to_string(load<std::uint32_t>(at));
-    case GgufType::i32: return std::to_string(load<std::int32_t>(at));
-    case GgufType::u64: return std::to_string(load<std::uint64_t>(at));
-    case GgufType::i64: return std::to_string(load<std::int64_t>(at));
-    case GgufType::f32: return number(load<float>(at));
-    case GgufType::f64: return number(load<double>(at));
-    case GgufType::boolean: return byte_at(at, 0) != 0 ? "true" : "false";
+    case GgufType::u8:
+      return std::to_string(load<std::uint8_t>(at));
+    case GgufType::i8:
+      return std::to_string(load<std::int8_t>(at));
+    case GgufType::u16:
+      return std::to_string(load<std::uint16_t>(at));
+    case GgufType::i16:
+      return std::to_string(load<std::int16_t>(at));
+    case GgufType::u32:
+      return std::to_string(load<std::uint32_t>(at));
+    case GgufType::i32:
+      return std::to_string(load<std::int32_t>(at));
+    case GgufType::u64:
+      return std::to_string(load<std::uint64_t>(at));
+    case GgufType::i64:
+      return std::to_string(load<std::int64_t>(at));
+    case GgufType::f32:
+      return number(load<float>(at));
+    case GgufType::f64:
+      return number(load<double>(at));
+    case GgufType::boolean:
+      return byte_at(at, 0) != 0 ? "true" : "false";
     case GgufType::string:
-    case GgufType::array: break;
+    case GgufType::array:
+      break;
   }
   return "null";  // not reached: strings are read apart, arrays of arrays are rejected
 }

@@ -40,7 +40,8 @@ Entry read_entry(base::ByteReader& reader, std::string_view where) {
   const std::string place = cat(where, ": tensor \"", tensor.name, "\"");
   const auto rank = reader.read<std::uint32_t>("tensor rank");
   if (rank > kMaxRank) reject(place, "too many dimensions", cat(rank), cat("at most ", kMaxRank));
-  for (std::uint32_t i = 0; i < rank; ++i) tensor.shape.push_back(reader.read<std::uint64_t>("tensor shape"));
+  for (std::uint32_t i = 0; i < rank; ++i)
+    tensor.shape.push_back(reader.read<std::uint64_t>("tensor shape"));
   const std::uint64_t row = rank == 0 ? 1 : tensor.shape.front();
   std::reverse(tensor.shape.begin(), tensor.shape.end());
   const auto number = reader.read<std::uint32_t>("tensor type");
@@ -48,7 +49,8 @@ Entry read_entry(base::ByteReader& reader, std::string_view where) {
   if (info == nullptr) reject(place, "tensor type is not supported", gguf_type_name(number));
   tensor.type = info->type;
   for (const std::uint64_t size : tensor.shape) {
-    if (size > static_cast<std::uint64_t>(INT64_MAX)) reject(place, "dimension is too large", cat(size));
+    if (size > static_cast<std::uint64_t>(INT64_MAX))
+      reject(place, "dimension is too large", cat(size));
     tensor.values = base::checked_mul(tensor.values, size, place);
   }
   if (row % info->block_values != 0)
@@ -81,18 +83,21 @@ void read_gguf_tensors(base::ByteReader& reader, const GgufTensorSource& source,
   });
 
   const std::uint64_t start = padded(reader.offset(), file.alignment, where);
-  const std::uint64_t data_bytes = source.bytes.size() - std::min<std::uint64_t>(start, source.bytes.size());
+  const std::uint64_t data_bytes =
+      source.bytes.size() - std::min<std::uint64_t>(start, source.bytes.size());
   std::uint64_t at = 0;  // where the next tensor must begin
   for (Entry& entry : entries) {
     const std::string place = cat(where, ": tensor \"", entry.tensor.name, "\"");
     if (entry.offset != at)
-      reject(place, entry.offset % file.alignment != 0 ? "offset is not aligned"
-                    : entry.offset < at ? "data overlaps another tensor's" : "hole before the tensor's data",
+      reject(place,
+             entry.offset % file.alignment != 0 ? "offset is not aligned"
+             : entry.offset < at                ? "data overlaps another tensor's"
+                                                : "hole before the tensor's data",
              cat("offset ", entry.offset), cat(at));
     at = padded(base::checked_add(at, entry.size, place), file.alignment, place);
     if (at > data_bytes)
-      reject(place, "truncated: data lies beyond the end of the file", cat(data_bytes, " bytes of data"),
-             cat("at least ", at));
+      reject(place, "truncated: data lies beyond the end of the file",
+             cat(data_bytes, " bytes of data"), cat("at least ", at));
     entry.tensor.bytes = source.bytes.subspan(start + entry.offset, entry.size);
     file.tensors.push_back(std::move(entry.tensor));
   }

@@ -14,7 +14,8 @@ struct GgufTensorSource {
 // reader: at the first tensor's entry. Fills file.tensors and file.trailing_bytes.
 void read_gguf_tensors(base::ByteReader& reader, const GgufTensorSource& source, GgufFile& file);
 
-// Valid UTF-8 without control characters: keys and tensor names, which go into JSON and error lines.
+// Valid UTF-8 without control characters: keys and tensor names, which go into JSON and error
+// lines.
 bool is_printable_name(std::string_view text);
 
 }  // namespace quern::checkpoint

@@ -19,9 +19,9 @@ using base::reject;
 constexpr std::string_view kConfig = "config.json";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
-constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;     // the largest on the hub are 100 KiB
-constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20;     // 100,000 tensors take 10 MiB
-constexpr std::size_t kMaxSideFileBytes = std::size_t{256} << 20; // tokenizer.json reaches 35 MiB
+constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;  // the largest on the hub are 100 KiB
+constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20;  // 100,000 tensors take 10 MiB
+constexpr std::size_t kMaxSideFileBytes = std::size_t{256} << 20;  // tokenizer.json reaches 35 MiB
 
 class HuggingFaceCheckpoint : public Checkpoint {
  public:
@@ -43,14 +43,15 @@ class HuggingFaceCheckpoint : public Checkpoint {
   void open_shards();
   std::vector<SourceTensor> read_shard(std::string_view name);
   void check_against(const ShardIndex& index, const TensorList& found) const;
-  std::vector<SourceTensor> without_unnamed(std::vector<SourceTensor> found, const ShardIndex& index);
+  std::vector<SourceTensor> without_unnamed(std::vector<SourceTensor> found,
+                                            const ShardIndex& index);
 
   SourceDirectory directory_;
   std::string where_;
   std::string config_;
-  std::vector<SourceFile> files_;         // weights, in the order of SourceTensor::file
+  std::vector<SourceFile> files_;  // weights, in the order of SourceTensor::file
   std::vector<std::string> file_names_;
-  std::vector<SourceFile> side_files_;    // config.json and the index
+  std::vector<SourceFile> side_files_;  // config.json and the index
   TensorList tensors_;
   std::vector<std::string> notices_;
 };
@@ -62,7 +63,8 @@ HuggingFaceCheckpoint::HuggingFaceCheckpoint(const std::filesystem::path& path)
   if (!single && !directory_.has(kIndex)) reject_without_weights(names);
   if (!directory_.has(kConfig)) reject(where_, "config.json is missing");
   read_config(names);
-  if (single && directory_.has(kIndex)) notices_.push_back(cat(kIndex, " is ignored beside ", kSingle));
+  if (single && directory_.has(kIndex))
+    notices_.push_back(cat(kIndex, " is ignored beside ", kSingle));
   if (single) {
     open_single();
   } else {
@@ -99,7 +101,8 @@ void HuggingFaceCheckpoint::read_config(const std::vector<std::string>& names) {
   if (!config.is_object())
     reject(directory_.where(kConfig), "wrong kind of value", config.type_name(), "an object");
   for (const std::string_view key : {"auto_map", "trust_remote_code"})
-    if (config.contains(key)) notices_.push_back(cat(kConfig, ": ", key, " is ignored: no code is run"));
+    if (config.contains(key))
+      notices_.push_back(cat(kConfig, ": ", key, " is ignored: no code is run"));
   const auto is_code = [](const std::string& name) { return name.ends_with(".py"); };
   const auto n_code = std::count_if(names.begin(), names.end(), is_code);
   if (n_code == 0) return;
@@ -111,7 +114,8 @@ void HuggingFaceCheckpoint::read_config(const std::vector<std::string>& names) {
 std::vector<SourceTensor> HuggingFaceCheckpoint::read_shard(std::string_view name) {
   files_.emplace_back(directory_.resolve(name));
   file_names_.emplace_back(name);
-  std::vector<SourceTensor> tensors = parse_safetensors(files_.back().bytes(), directory_.where(name));
+  std::vector<SourceTensor> tensors =
+      parse_safetensors(files_.back().bytes(), directory_.where(name));
   for (SourceTensor& tensor : tensors) tensor.file = files_.size() - 1;
   return tensors;
 }
@@ -129,7 +133,8 @@ void HuggingFaceCheckpoint::open_shards() {
     reject(place, "file is too large", cat(text.size(), " bytes"), cat("at most ", kMaxIndexBytes));
   const ShardIndex index = parse_shard_index(base::as_text(text), place);
   for (const std::string& shard : index.shards)
-    if (!directory_.has(shard)) reject(directory_.where(shard), "shard named by the index is missing");
+    if (!directory_.has(shard))
+      reject(directory_.where(shard), "shard named by the index is missing");
   std::vector<SourceTensor> found;
   for (const std::string& shard : index.shards) {
     std::vector<SourceTensor> some = read_shard(shard);

@@ -1,5 +1,6 @@
-// A Hugging Face directory: config.json, model.safetensors or the shards of model.safetensors.index.json.
-// Every shard is opened once and stays mapped; nothing outside the directory is opened.
+// A Hugging Face directory: config.json, model.safetensors or the shards of
+// model.safetensors.index.json. Every shard is opened once and stays mapped; nothing outside the
+// directory is opened.
 #pragma once
 
 #include <filesystem>

@@ -11,7 +11,8 @@ std::unique_ptr<Checkpoint> open_checkpoint(const std::filesystem::path& path) {
   const std::string where = base::printable(path.string());
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::not_found) base::reject(where, "no such file or directory");
+  if (kind == std::filesystem::file_type::not_found)
+    base::reject(where, "no such file or directory");
   if (kind == std::filesystem::file_type::directory) return open_hugging_face(path);
   SourceFile file(path);
   const FileMagic magic = magic_of(file.bytes());

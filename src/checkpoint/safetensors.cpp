@@ -34,7 +34,8 @@ std::string_view header_of(base::Bytes bytes, std::string_view where) {
     reject(cat(where, ":0"), "header length is wrong", cat(length), cat("2 to ", most));
   }
   const std::string_view text = base::as_text(reader.take(length, "header"));
-  if (text.front() != '{') reject(cat(where, ":", kLengthBytes), "header does not start with \"{\"");
+  if (text.front() != '{')
+    reject(cat(where, ":", kLengthBytes), "header does not start with \"{\"");
   return text;
 }
 
@@ -60,7 +61,8 @@ std::uint64_t check_entry(const HeaderEntry& entry, std::uint64_t data_bytes,
            cat(entry.end - entry.begin, " bytes"), cat(bytes, " bytes"));
   if (entry.begin != expected_begin)
     reject(place_of(entry, where),
-           entry.begin < expected_begin ? "data overlaps another tensor's" : "hole before the tensor's data",
+           entry.begin < expected_begin ? "data overlaps another tensor's"
+                                        : "hole before the tensor's data",
            cat("offset ", entry.begin), cat(expected_begin));
   return values;
 }

@@ -1,5 +1,5 @@
-// One safetensors file: the tensor directory from bytes. Offsets must be contiguous, disjoint and cover the
-// whole data part; duplicate keys, holes and unknown types are rejected.
+// One safetensors file: the tensor directory from bytes. Offsets must be contiguous, disjoint and
+// cover the whole data part; duplicate keys, holes and unknown types are rejected.
 #pragma once
 
 #include <string_view>

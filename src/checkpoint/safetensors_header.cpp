@@ -16,8 +16,9 @@ using base::reject;
 constexpr std::size_t kMaxRank = 8;
 constexpr std::string_view kMetadata = "__metadata__";
 
-// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"key": "text"}}
-// What may come next follows from place_ alone, so nesting never goes deeper than an entry's arrays.
+// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"key":
+// "text"}} What may come next follows from place_ alone, so nesting never goes deeper than an
+// entry's arrays.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(std::uint64_t header_offset, std::string_view where)
@@ -56,8 +57,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   Place place_ = Place::outside;
   Field field_ = Field::none;
   bool in_metadata_next_ = false;
-  unsigned seen_ = 0;                      // bit per Field of the current entry
-  std::vector<std::uint64_t> numbers_;     // of the current array
+  unsigned seen_ = 0;                   // bit per Field of the current entry
+  std::vector<std::uint64_t> numbers_;  // of the current array
 };
 
 std::string HeaderReader::place() const {
@@ -92,7 +93,8 @@ bool HeaderReader::string(string_t& value) {
   if (place_ != Place::entry || field_ != Field::dtype) wrong_kind(cat("\"", value, "\""));
   const DTypeInfo* info = find_safetensors_type(value);
   if (info == nullptr)
-    reject(place(), "unknown dtype", cat("\"", printable(value, 40), "\""), safetensors_type_names());
+    reject(place(), "unknown dtype", cat("\"", printable(value, 40), "\""),
+           safetensors_type_names());
   entries_.back().type = info->type;
   return true;
 }
@@ -131,7 +133,8 @@ bool HeaderReader::key(string_t& name) {
   if (name == "shape") field_ = Field::shape;
   if (name == "data_offsets") field_ = Field::data_offsets;
   if (field_ == Field::none)
-    reject(place(), cat("unknown key \"", printable(name, 60), "\""), "", "dtype, shape, data_offsets");
+    reject(place(), cat("unknown key \"", printable(name, 60), "\""), "",
+           "dtype, shape, data_offsets");
   const unsigned bit = 1u << static_cast<unsigned>(field_);
   if ((seen_ & bit) != 0) reject(place(), cat("duplicate key \"", name, "\""));
   seen_ |= bit;
@@ -186,11 +189,13 @@ bool HeaderReader::parse_error(std::size_t position, const std::string&,
 
 }  // namespace
 
-std::vector<HeaderEntry> parse_safetensors_header(std::string_view text, std::uint64_t header_offset,
+std::vector<HeaderEntry> parse_safetensors_header(std::string_view text,
+                                                  std::uint64_t header_offset,
                                                   std::string_view where) {
   // The parser would take a NUL for the end of the text.
   const std::size_t nul = text.find('\0');
-  if (nul != std::string_view::npos) reject(cat(where, ":", header_offset + nul), "NUL in the header");
+  if (nul != std::string_view::npos)
+    reject(cat(where, ":", header_offset + nul), "NUL in the header");
   HeaderReader reader(header_offset, where);
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
   return reader.take();

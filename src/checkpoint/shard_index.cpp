@@ -27,7 +27,8 @@ void check_shard_name(const std::string& name, std::string_view where) {
 
 ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
   const base::Json document = base::parse_json(text, where);
-  if (!document.is_object()) reject(where, "wrong kind of value", document.type_name(), "an object");
+  if (!document.is_object())
+    reject(where, "wrong kind of value", document.type_name(), "an object");
   const auto found = document.find("weight_map");
   if (found == document.end()) reject(where, "key \"weight_map\" is missing");
   if (!found->is_object())
@@ -38,7 +39,8 @@ ShardIndex parse_shard_index(std::string_view text, std::string_view where) {
   const std::string place = cat(where, ": weight_map");
   for (const auto& [tensor, shard] : found->items()) {
     if (!shard.is_string())
-      reject(cat(place, ".", printable(tensor, 100)), "wrong kind of value", shard.type_name(), "a string");
+      reject(cat(place, ".", printable(tensor, 100)), "wrong kind of value", shard.type_name(),
+             "a string");
     const auto& name = shard.get_ref<const std::string&>();
     if (!numbers.contains(name)) check_shard_name(name, cat(place, ".", printable(tensor, 100)));
     numbers.emplace(name, 0);

@@ -1,4 +1,5 @@
-// model.safetensors.index.json: which shard holds which tensor. Names are checked before any file is opened.
+// model.safetensors.index.json: which shard holds which tensor. Names are checked before any file
+// is opened.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxEntries = 100'000;
 
 // False with errno set when the file cannot be looked at.
 bool identify(const std::filesystem::path& path, FileIdentity& identity) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return false;
   identity = {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
               static_cast<std::uint64_t>(status.st_size), status.st_mtim.tv_sec,
@@ -24,7 +24,8 @@ bool identify(const std::filesystem::path& path, FileIdentity& identity) {
 }
 
 bool is_within(const std::filesystem::path& file, const std::filesystem::path& directory) {
-  const auto [rest, _] = std::mismatch(directory.begin(), directory.end(), file.begin(), file.end());
+  const auto [rest, _] =
+      std::mismatch(directory.begin(), directory.end(), file.begin(), file.end());
   return rest == directory.end();
 }
 
@@ -60,7 +61,8 @@ bool is_plain_file_name(std::string_view name) {
 SourceDirectory::SourceDirectory(const std::filesystem::path& path) : shown_(path) {
   std::error_code error;
   real_ = std::filesystem::canonical(path.empty() ? "." : path, error);
-  if (error) base::reject(base::printable(path.string()), base::cat("cannot open: ", error.message()));
+  if (error)
+    base::reject(base::printable(path.string()), base::cat("cannot open: ", error.message()));
   if (!std::filesystem::is_directory(real_, error))
     base::reject(base::printable(path.string()), "not a directory");
 }
@@ -85,7 +87,8 @@ std::vector<std::string> SourceDirectory::names() const {
     if (found.size() > kMaxEntries)
       base::reject(base::printable(shown_.string()), "directory has too many entries");
   }
-  if (error) base::environment_error(base::printable(shown_.string()), "cannot list", error.value());
+  if (error)
+    base::environment_error(base::printable(shown_.string()), "cannot list", error.value());
   std::sort(found.begin(), found.end());
   return found;
 }

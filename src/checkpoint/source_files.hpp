@@ -1,5 +1,6 @@
-// Opening the files of a checkpoint: mapped once, remembered by identity so that a change during the
-// conversion is noticed, and never outside the checkpoint's directory (or the blobs of its hub cache).
+// Opening the files of a checkpoint: mapped once, remembered by identity so that a change during
+// the conversion is noticed, and never outside the checkpoint's directory (or the blobs of its hub
+// cache).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ class SourceFile {
   base::MappedFile file_;
 };
 
-// A name that can only mean an entry of one directory: not empty, no separators, control bytes, "." or "..".
+// A name that can only mean an entry of one directory: not empty, no separators, control bytes, "."
+// or "..".
 bool is_plain_file_name(std::string_view name);
 
 class SourceDirectory {
@@ -43,8 +45,9 @@ class SourceDirectory {
   bool has(std::string_view name) const;           // also a link that leads nowhere
   std::vector<std::string> names() const;          // sorted, at most 100,000
 
-  // The real path of an entry. A link must end inside this directory, or, when this is a snapshot of a hub
-  // cache (.../snapshots/REVISION), directly in the cache's own .../blobs: an input error otherwise.
+  // The real path of an entry. A link must end inside this directory, or, when this is a snapshot
+  // of a hub cache (.../snapshots/REVISION), directly in the cache's own .../blobs: an input error
+  // otherwise.
   std::filesystem::path resolve(std::string_view name) const;
 
  private:

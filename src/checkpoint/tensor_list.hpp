@@ -18,7 +18,8 @@ class TensorList {
       if (!by_name_.emplace(tensors_[i].name, i).second && duplicate_ == nullptr)
         duplicate_ = &tensors_[i];
   }
-  TensorList(TensorList&&) = default;  // the names stay where they are: a moved vector keeps its elements
+  TensorList(TensorList&&) =
+      default;  // the names stay where they are: a moved vector keeps its elements
   TensorList& operator=(TensorList&&) = default;
 
   const std::vector<SourceTensor>& all() const { return tensors_; }

@@ -16,7 +16,8 @@ using quern::test::TemporaryDirectory;
 
 GgufMaker part(std::uint16_t number, std::uint16_t count, std::int32_t n_tensors = 3) {
   GgufMaker maker;
-  maker.value("split.no", quern::test::kU16, raw(number)).value("split.count", quern::test::kU16, raw(count));
+  maker.value("split.no", quern::test::kU16, raw(number))
+      .value("split.count", quern::test::kU16, raw(count));
   maker.value("split.tensors.count", quern::test::kI32, raw(n_tensors));
   return maker;
 }
@@ -58,7 +59,8 @@ TEST_CASE("split GGUF: all parts are one checkpoint", "[checkpoint]") {
 TEST_CASE("split GGUF: the first part is wanted", "[checkpoint]") {
   const TemporaryDirectory dir;
   write_split(dir);
-  mentions(refused(dir.path() / kSecond), "this is part 2 of 3 of a split GGUF; give the first part");
+  mentions(refused(dir.path() / kSecond),
+           "this is part 2 of 3 of a split GGUF; give the first part");
   fs::rename(dir.path() / kFirst, dir.path() / "other.gguf");
   mentions(refused(dir.path() / "other.gguf"), "name does not fit");
 }
@@ -67,7 +69,8 @@ TEST_CASE("split GGUF: parts that do not belong together", "[checkpoint]") {
   const TemporaryDirectory dir;
   write_split(dir);
   dir.write(kThird, part(1, 3).vector("c").bytes());
-  mentions(refused(dir.path() / kFirst), cat(kThird, ": split.no: wrong value (got 1, expected 2)"));
+  mentions(refused(dir.path() / kFirst),
+           cat(kThird, ": split.no: wrong value (got 1, expected 2)"));
   dir.write(kThird, part(2, 4).vector("c").bytes());
   mentions(refused(dir.path() / kFirst), "split.count: wrong value (got 4, expected 3)");
   dir.write(kThird, GgufMaker{}.vector("c").bytes());
@@ -86,18 +89,22 @@ TEST_CASE("split GGUF: counts out of range", "[checkpoint]") {
   const TemporaryDirectory dir;
   const auto with_count = [&](std::uint32_t type, const std::string& bytes) {
     GgufMaker maker;
-    maker.value("split.no", quern::test::kU16, raw(std::uint16_t{0})).value("split.count", type, bytes);
+    maker.value("split.no", quern::test::kU16, raw(std::uint16_t{0}))
+        .value("split.count", type, bytes);
     return refused(dir.write("m-00001-of-65536.gguf", maker.vector("a").bytes()));
   };
   mentions(with_count(quern::test::kU32, raw(std::uint32_t{65'536})), "split.count: out of range");
   mentions(with_count(quern::test::kU64, raw(~std::uint64_t{0})), "split.count: out of range");
   mentions(with_count(quern::test::kU16, raw(std::uint16_t{0})), "split.count: out of range");
   mentions(with_count(quern::test::kI32, raw(std::int32_t{-1})), "split.count: wrong value");
-  mentions(with_count(quern::test::kString, quern::test::gguf_string("3")), "split.count: wrong value");
+  mentions(with_count(quern::test::kString, quern::test::gguf_string("3")),
+           "split.count: wrong value");
   mentions(with_count(quern::test::kBool, "\1"), "split.count: wrong value");
   CHECK(with_count(quern::test::kU16, raw(std::uint16_t{1})).empty());
   GgufMaker no_number;
-  dir.write(kFirst, no_number.value("split.count", quern::test::kU16, raw(std::uint16_t{3})).vector("a").bytes());
+  dir.write(
+      kFirst,
+      no_number.value("split.count", quern::test::kU16, raw(std::uint16_t{3})).vector("a").bytes());
   mentions(refused(dir.path() / kFirst), "split.no: wrong value (got none");
 }
 
@@ -114,6 +121,7 @@ TEST_CASE("split GGUF: nothing outside the directory is opened", "[checkpoint]")
   write_split(dir, hub + "blobs/");
   const fs::path snapshot = dir.path() / hub / "snapshots/abc";
   fs::create_directories(snapshot);
-  for (const char* name : {kFirst, kSecond, kThird}) fs::create_symlink(fs::path("../../blobs") / name, snapshot / name);
+  for (const char* name : {kFirst, kSecond, kThird})
+    fs::create_symlink(fs::path("../../blobs") / name, snapshot / name);
   CHECK(open_checkpoint(snapshot / kFirst)->tensors().size() == 3);
 }

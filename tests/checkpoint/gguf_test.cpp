@@ -29,10 +29,13 @@ std::string refused(const std::string& file) {
   CHECK(seconds.count() < (line.empty() ? 5.0 : 0.5));
   return line;
 }
-std::string refused(const GgufMaker& maker) { return refused(maker.bytes()); }
+std::string refused(const GgufMaker& maker) {
+  return refused(maker.bytes());
+}
 
-constexpr std::uint64_t kHuge[] = {std::uint64_t{1} << 31, (std::uint64_t{1} << 32) - 1, std::uint64_t{1} << 32,
-                                   std::uint64_t{1} << 61, std::uint64_t{1} << 63, ~std::uint64_t{0}};
+constexpr std::uint64_t kHuge[] = {std::uint64_t{1} << 31, (std::uint64_t{1} << 32) - 1,
+                                   std::uint64_t{1} << 32, std::uint64_t{1} << 61,
+                                   std::uint64_t{1} << 63, ~std::uint64_t{0}};
 
 }  // namespace
 
@@ -40,28 +43,36 @@ TEST_CASE("GGUF: metadata of every type", "[checkpoint]") {
   GgufMaker maker;
   maker.value("a.u8", kU8, raw(std::uint8_t{200})).value("a.i8", kI8, raw(std::int8_t{-3}));
   maker.value("a.u16", kU16, raw(std::uint16_t{65535})).value("a.i16", kI16, raw(std::int16_t{-2}));
-  maker.u32("a.u32", 7).value("a.i32", kI32, raw(std::int32_t{-7})).value("a.f32", kF32, raw(1e-5F));
+  maker.u32("a.u32", 7)
+      .value("a.i32", kI32, raw(std::int32_t{-7}))
+      .value("a.f32", kF32, raw(1e-5F));
   maker.value("a.bool", kBool, "\1").text("a.text", "caf\xC3\xA9 \xFF\n");
   maker.value("a.u64", kU64, raw(~std::uint64_t{0})).value("a.i64", kI64, raw(INT64_MIN));
-  maker.value("a.f64", kF64, raw(0.1)).value("a.whole", kF32, raw(10000.0F)).value("a.nan", kF32, raw(NAN));
+  maker.value("a.f64", kF64, raw(0.1))
+      .value("a.whole", kF32, raw(100000.0F))
+      .value("a.nan", kF32, raw(NAN));
   maker.array("a.strings", kString, 2, gguf_string("x") + gguf_string(""));
   maker.array("a.floats", kF32, 2, raw(0.5F) + raw(-1.0F)).array("a.flags", kBool, 2, "\0\1"s);
-  maker.array("a.numbers", kI16, 2, raw(std::int16_t{-5}) + raw(std::int16_t{5})).array("a.none", kU8, 0, "");
+  maker.array("a.numbers", kI16, 2, raw(std::int16_t{-5}) + raw(std::int16_t{5}))
+      .array("a.none", kU8, 0, "");
   maker.array("a.long", kU8, 1025, std::string(1025, '\1')).vector("w");
   const std::string bytes = maker.bytes();
   const GgufFile file = parse_gguf(as_bytes(bytes), "m.gguf");
   CHECK(quern::checkpoint::gguf_metadata_json(file) ==
-        "{\"a.u8\": 200,\n \"a.i8\": -3,\n \"a.u16\": 65535,\n \"a.i16\": -2,\n \"a.u32\": 7,\n \"a.i32\": -7,\n "
+        "{\"a.u8\": 200,\n \"a.i8\": -3,\n \"a.u16\": 65535,\n \"a.i16\": -2,\n \"a.u32\": 7,\n "
+        "\"a.i32\": -7,\n "
         "\"a.f32\": 1e-05,\n \"a.bool\": true,\n \"a.text\": \"caf\xC3\xA9 \xEF\xBF\xBD\\n\",\n "
         "\"a.u64\": 18446744073709551615,\n \"a.i64\": -9223372036854775808,\n \"a.f64\": 0.1,\n "
-        "\"a.whole\": 10000.0,\n \"a.nan\": null,\n \"a.strings\": [\"x\", \"\"],\n \"a.floats\": [0.5, -1.0],\n "
+        "\"a.whole\": 100000.0,\n \"a.nan\": null,\n \"a.strings\": [\"x\", \"\"],\n \"a.floats\": "
+        "[0.5, -1.0],\n "
         "\"a.flags\": [false, true],\n \"a.numbers\": [-5, 5],\n \"a.none\": []}\n");
   CHECK(file.strings("a.strings", "m") == std::vector<std::string_view>{"x", ""});
   CHECK(file.strings("a.strings", "m")[0].data() > bytes.data());  // in the file's own bytes
   CHECK(file.floats("a.floats", "m") == std::vector<float>{0.5F, -1.0F});
   CHECK(file.integers("a.numbers", "m") == std::vector<std::int64_t>{-5, 5});
   CHECK(file.integers("a.long", "m").size() == 1025);
-  mentions(rejection([&] { file.floats("a.long", "m.gguf"); }), "m.gguf: a.long: wrong element type (got u8");
+  mentions(rejection([&] { file.floats("a.long", "m.gguf"); }),
+           "m.gguf: a.long: wrong element type (got u8");
   mentions(rejection([&] { file.integers("a.floats", "m.gguf"); }), "wrong element type (got f32");
   mentions(rejection([&] { file.strings("a.flags", "m.gguf"); }), "wrong element type (got bool");
   mentions(rejection([&] { file.strings("a.text", "m.gguf"); }), "wrong type (got string");
@@ -87,8 +98,8 @@ TEST_CASE("GGUF: tensors in the order of their bytes, shapes outermost first", "
 }
 
 TEST_CASE("GGUF: files that must be read", "[checkpoint]") {
-  CHECK(refused(GgufMaker{}).empty());                             // no keys, no tensors
-  CHECK(refused(GgufMaker{}.bytes().substr(0, 24)).empty());       // not even padding
+  CHECK(refused(GgufMaker{}).empty());                        // no keys, no tensors
+  CHECK(refused(GgufMaker{}.bytes().substr(0, 24)).empty());  // not even padding
   CHECK(refused(GgufMaker{}.u32("a", 1)).empty());
   CHECK(refused(GgufMaker{}.vector("a").vector("b", 7)).empty());
   for (const std::uint32_t version : {2u, 3u}) {
@@ -152,7 +163,8 @@ TEST_CASE("GGUF: values", "[checkpoint]") {
     mentions(refused(GgufMaker{}.array("a", type, 1, std::string(16, '\0'))), "unknown value type");
   }
   for (const std::uint64_t length : kHuge) {
-    mentions(refused(GgufMaker{}.value("a", kString, raw(length) + "xx")), "truncated in metadata string");
+    mentions(refused(GgufMaker{}.value("a", kString, raw(length) + "xx")),
+             "truncated in metadata string");
     mentions(refused(GgufMaker{}.array("a", kString, length, "")), "truncated in array");
     mentions(refused(GgufMaker{}.array("a", kU8, length, "")), "truncated in array");
     mentions(refused(GgufMaker{}.array("a", kString, 1, raw(length))), "truncated in array string");
@@ -161,7 +173,8 @@ TEST_CASE("GGUF: values", "[checkpoint]") {
   }
   // 2^61 values of 8 bytes are 0 modulo 2^64.
   mentions(refused(GgufMaker{}.array("a", kU64, std::uint64_t{1} << 61, "")), "overflows");
-  mentions(refused(GgufMaker{}.array("a", kArray, 1, raw(kU8) + raw(std::uint64_t{0}))), "arrays of arrays");
+  mentions(refused(GgufMaker{}.array("a", kArray, 1, raw(kU8) + raw(std::uint64_t{0}))),
+           "arrays of arrays");
   std::string deep;
   for (int i = 0; i < 10'000; ++i) deep += raw(kArray) + raw(std::uint64_t{1});
   mentions(refused(GgufMaker{}.value("a", kArray, deep)), "arrays of arrays");
@@ -169,9 +182,12 @@ TEST_CASE("GGUF: values", "[checkpoint]") {
 
 TEST_CASE("GGUF: alignment", "[checkpoint]") {
   for (const std::uint32_t alignment : {0u, 3u, 13u, 33u, 131'072u, 0x80000000u, 0xFFFFFFFFu})
-    mentions(refused(GgufMaker{}.u32("general.alignment", alignment).vector("a")), "wrong alignment");
-  mentions(refused(GgufMaker{}.value("general.alignment", kU64, raw(std::uint64_t{1} << 63))), "wrong type (got u64");
-  mentions(refused(GgufMaker{}.value("general.alignment", kI32, raw(std::int32_t{32}))), "wrong type (got i32");
+    mentions(refused(GgufMaker{}.u32("general.alignment", alignment).vector("a")),
+             "wrong alignment");
+  mentions(refused(GgufMaker{}.value("general.alignment", kU64, raw(std::uint64_t{1} << 63))),
+           "wrong type (got u64");
+  mentions(refused(GgufMaker{}.value("general.alignment", kI32, raw(std::int32_t{32}))),
+           "wrong type (got i32");
   mentions(refused(GgufMaker{}.text("general.alignment", "32")), "wrong type (got string");
   // Offsets laid out for another alignment than the file states.
   GgufMaker maker;
@@ -195,9 +211,15 @@ TEST_CASE("GGUF: shapes and types", "[checkpoint]") {
   mentions(shaped({INT64_MAX}, 24), "truncated");  // its padded size still fits in 64 bits
   mentions(shaped({31}, 2), "not a multiple of the block of Q4_0");
   mentions(shaped({32, 8}, 12), "not a multiple of the block of Q4_K");
-  for (const auto& [number, name] : std::vector<std::pair<std::uint32_t, std::string>>{
-           {4, "Q4_2 (removed)"}, {5, "Q4_3 (removed)"}, {31, "Q4_0_4_4 (removed)"}, {38, "IQ4_NL_8_8 (removed)"},
-           {40, "NVFP4"}, {42, "number 42"}, {1002, "number 1002"}, {0xFFFFFFFFu, "number 4294967295"}})
+  for (const auto& [number, name] :
+       std::vector<std::pair<std::uint32_t, std::string>>{{4, "Q4_2 (removed)"},
+                                                          {5, "Q4_3 (removed)"},
+                                                          {31, "Q4_0_4_4 (removed)"},
+                                                          {38, "IQ4_NL_8_8 (removed)"},
+                                                          {40, "NVFP4"},
+                                                          {42, "number 42"},
+                                                          {1002, "number 1002"},
+                                                          {0xFFFFFFFFu, "number 4294967295"}})
     mentions(shaped({256}, number), cat("not supported (got ", name));
   GgufMaker huge_rank;
   huge_rank.n_tensors = 1;
@@ -247,7 +269,8 @@ TEST_CASE("GGUF: tensor data against the file", "[checkpoint]") {
 
 TEST_CASE("GGUF: every prefix of a file is refused", "[checkpoint]") {
   GgufMaker maker;
-  maker.text("general.architecture", "x").array("t.tokens", kString, 2, gguf_string("a") + gguf_string("b"));
+  maker.text("general.architecture", "x")
+      .array("t.tokens", kString, 2, gguf_string("a") + gguf_string("b"));
   const std::string whole = maker.vector("a").vector("b", 3).bytes();
   REQUIRE(refused(whole).empty());
   for (std::size_t length = 0; length < whole.size(); ++length)
@@ -257,7 +280,9 @@ TEST_CASE("GGUF: every prefix of a file is refused", "[checkpoint]") {
 TEST_CASE("GGUF: as a checkpoint", "[checkpoint]") {
   const TemporaryDirectory dir;
   GgufMaker maker;
-  dir.write("m.gguf", maker.text("general.architecture", "x").u32("x.block_count", 2).vector("a").bytes() + "tail");
+  dir.write(
+      "m.gguf",
+      maker.text("general.architecture", "x").u32("x.block_count", 2).vector("a").bytes() + "tail");
   const auto source = quern::checkpoint::open_checkpoint(dir.path() / "m.gguf");
   CHECK(source->kind() == quern::checkpoint::SourceKind::gguf);
   CHECK(source->config_json() == "{\"general.architecture\": \"x\",\n \"x.block_count\": 2}\n");

@@ -91,14 +91,23 @@ TEST_CASE("hub directory: shard names that are not plain file names", "[checkpoi
   const TemporaryDirectory outer;
   outer.write("x.safetensors", vectors_file({"a"}));
   outer.write("model/config.json", "{}");
-  const std::string names[] = {"../x.safetensors", "/etc/passwd", "sub/../../x.safetensors", "..\\\\x.safetensors",
-                               "", ".", "..", "x\\u0000.safetensors", std::string(5000, 'x') + ".safetensors",
-                               "./x.safetensors", (outer.path() / "x.safetensors").string()};
+  const std::string names[] = {"../x.safetensors",
+                               "/etc/passwd",
+                               "sub/../../x.safetensors",
+                               "..\\\\x.safetensors",
+                               "",
+                               ".",
+                               "..",
+                               "x\\u0000.safetensors",
+                               std::string(5000, 'x') + ".safetensors",
+                               "./x.safetensors",
+                               (outer.path() / "x.safetensors").string()};
   for (const std::string& name : names) {
     outer.write("model/model.safetensors.index.json", index_text({{"a", name}}));
     mentions(refused(outer.path() / "model"), "shard name must be a plain file name");
   }
-  outer.write("model/model.safetensors.index.json", index_text({{"a", "pytorch_model-00001-of-00002.bin"}}));
+  outer.write("model/model.safetensors.index.json",
+              index_text({{"a", "pytorch_model-00001-of-00002.bin"}}));
   mentions(refused(outer.path() / "model"), "pickle is not read");
   outer.write("model/model.safetensors.index.json", index_text({{"a", "weights.npz"}}));
   mentions(refused(outer.path() / "model"), "not a safetensors file");
@@ -221,7 +230,9 @@ TEST_CASE("a source that changes is noticed", "[checkpoint]") {
     dir.write("model.safetensors", vectors_file({"a"}));
     return open_checkpoint(dir.path());
   };
-  const auto changed = [](const Checkpoint& source) { return rejection([&] { source.check_unchanged(); }); };
+  const auto changed = [](const Checkpoint& source) {
+    return rejection([&] { source.check_unchanged(); });
+  };
   auto source = fresh();
   CHECK(changed(*source).empty());
   dir.write("new", vectors_file({"a"}));

@@ -1,5 +1,6 @@
-// Small valid files with every byte changed in several ways and cut at every length: an input error or a
-// success whose tensors lie inside the file, never anything else. Meant to be run under ASan and UBSan too.
+// Small valid files with every byte changed in several ways and cut at every length: an input error
+// or a success whose tensors lie inside the file, never anything else. Meant to be run under ASan
+// and UBSan too.
 #include "checkpoint/gguf.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/shard_index.hpp"
@@ -22,7 +23,9 @@ bool tensors_are_sound(const std::vector<SourceTensor>& tensors, const std::stri
     for (const std::uint64_t size : tensor.shape) values *= size;
     if (values != tensor.values) return false;
     if (tensor.bytes.empty()) continue;
-    if (tensor.bytes.data() < begin || tensor.bytes.data() + tensor.bytes.size() > begin + file.size()) return false;
+    if (tensor.bytes.data() < begin ||
+        tensor.bytes.data() + tensor.bytes.size() > begin + file.size())
+      return false;
     std::vector<float> out(tensor.values);
     quern::checkpoint::to_float(tensor, 0, tensor.values, out.data());
   }
@@ -47,7 +50,8 @@ template <class Parse>
 void mutate(const std::string& file, const Parse& parse) {
   REQUIRE(parse(file));
   Outcome outcome;
-  for (std::size_t length = 0; length < file.size(); ++length) try_one(file.substr(0, length), parse, outcome);
+  for (std::size_t length = 0; length < file.size(); ++length)
+    try_one(file.substr(0, length), parse, outcome);
   CHECK(outcome.accepted == 0);  // no prefix of a whole file is whole
   for (std::size_t i = 0; i < file.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -64,7 +68,8 @@ void mutate(const std::string& file, const Parse& parse) {
     }
     for (const std::size_t width : {4u, 8u}) {
       if (i + width > file.size()) continue;
-      for (const std::uint64_t number : {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 31}) {
+      for (const std::uint64_t number :
+           {~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 31}) {
         std::string changed = file;
         changed.replace(i, width, raw(number).substr(0, width));
         try_one(changed, parse, outcome);
@@ -91,8 +96,11 @@ TEST_CASE("mutated safetensors files", "[checkpoint]") {
 
 TEST_CASE("mutated GGUF files", "[checkpoint]") {
   GgufMaker maker;
-  maker.text("general.architecture", "x").u32("general.alignment", 8).value("x.eps", quern::test::kF32, raw(1e-5F));
-  maker.array("t.tokens", quern::test::kString, 3, gguf_string("a") + gguf_string("") + gguf_string("bc"));
+  maker.text("general.architecture", "x")
+      .u32("general.alignment", 8)
+      .value("x.eps", quern::test::kF32, raw(1e-5F));
+  maker.array("t.tokens", quern::test::kString, 3,
+              gguf_string("a") + gguf_string("") + gguf_string("bc"));
   maker.array("t.scores", quern::test::kF32, 3, std::string(12, '\1'));
   maker.array("t.types", quern::test::kI32, 3, std::string(12, '\1'));
   maker.alignment = 8;
@@ -118,11 +126,12 @@ TEST_CASE("mutated GGUF files", "[checkpoint]") {
 }
 
 TEST_CASE("mutated shard indices", "[checkpoint]") {
-  mutate(R"({"metadata":{"total_size":8},"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}})",
-         [](const std::string& text) {
-           const auto index = quern::checkpoint::parse_shard_index(text, "index");
-           for (const std::string& name : index.shards)
-             if (name.find_first_of("/\\") != std::string::npos) return false;
-           return true;
-         });
+  mutate(
+      R"({"metadata":{"total_size":8},"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}})",
+      [](const std::string& text) {
+        const auto index = quern::checkpoint::parse_shard_index(text, "index");
+        for (const std::string& name : index.shards)
+          if (name.find_first_of("/\\") != std::string::npos) return false;
+        return true;
+      });
 }

@@ -18,8 +18,8 @@
 
 namespace quern::test {
 
-// The error line of `action`, "" when it succeeds. Fails the test when the error is not one short printable
-// line of kind "input".
+// The error line of `action`, "" when it succeeds. Fails the test when the error is not one short
+// printable line of kind "input".
 template <class Action>
 std::string rejection(Action&& action) {
   try {
@@ -88,7 +88,21 @@ inline std::string vectors_file(const std::vector<std::string>& names, std::size
 }
 
 // Value type numbers of GGUF metadata.
-enum : std::uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64 };
+enum : std::uint32_t {
+  kU8,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kString,
+  kArray,
+  kU64,
+  kI64,
+  kF64
+};
 
 inline std::string gguf_string(std::string_view text) {
   return raw(static_cast<std::uint64_t>(text.size())) + std::string(text);
@@ -97,7 +111,7 @@ inline std::string gguf_string(std::string_view text) {
 // GGUF bytes piece by piece; every count and offset can be overridden.
 struct GgufMaker {
   std::uint32_t version = 3;
-  std::uint64_t alignment = 32;     // of what is written, not a key
+  std::uint64_t alignment = 32;  // of what is written, not a key
   std::string magic = "GGUF";
   std::string metadata, infos, data;
   std::uint64_t n_metadata = 0, n_tensors = 0;
@@ -110,7 +124,9 @@ struct GgufMaker {
   GgufMaker& text(std::string_view key, std::string_view value_text) {
     return value(key, kString, gguf_string(value_text));
   }
-  GgufMaker& u32(std::string_view key, std::uint32_t number) { return value(key, kU32, raw(number)); }
+  GgufMaker& u32(std::string_view key, std::uint32_t number) {
+    return value(key, kU32, raw(number));
+  }
   GgufMaker& array(std::string_view key, std::uint32_t element, std::uint64_t count,
                    const std::string& bytes) {
     return value(key, kArray, raw(element) + raw(count) + bytes);

@@ -16,7 +16,8 @@ using quern::base::MappedFile;
 using quern::checkpoint::DType;
 using quern::checkpoint::SourceTensor;
 
-const std::filesystem::path kData = std::filesystem::path(QUERN_SOURCE_DIR) / "tests/data/gguf-types";
+const std::filesystem::path kData =
+    std::filesystem::path(QUERN_SOURCE_DIR) / "tests/data/gguf-types";
 
 std::vector<float> floats_of(DType type, const std::string& bytes, std::size_t count) {
   std::vector<float> out(count);
@@ -61,11 +62,14 @@ TEST_CASE("every GGUF type equals the reference's values bit for bit", "[checkpo
 TEST_CASE("block types without a reference tensor", "[checkpoint]") {
   std::string codes;
   for (int i = 0; i < 256; ++i) codes += static_cast<char>(i - 128);
-  const std::vector<float> q8_1 = floats_of(DType::gguf_q8_1, "\x00\x38\x00\x00"s + codes.substr(0, 32), 32);
+  const std::vector<float> q8_1 =
+      floats_of(DType::gguf_q8_1, "\x00\x38\x00\x00"s + codes.substr(0, 32), 32);
   const std::vector<float> q8_k =
       floats_of(DType::gguf_q8_k, quern::test::raw(0.25F) + codes + std::string(32, '\0'), 256);
-  for (int i = 0; i < 32; ++i) CHECK(q8_1[static_cast<std::size_t>(i)] == 0.5F * static_cast<float>(i - 128));
-  for (int i = 0; i < 256; ++i) CHECK(q8_k[static_cast<std::size_t>(i)] == 0.25F * static_cast<float>(i - 128));
+  for (int i = 0; i < 32; ++i)
+    CHECK(q8_1[static_cast<std::size_t>(i)] == 0.5F * static_cast<float>(i - 128));
+  for (int i = 0; i < 256; ++i)
+    CHECK(q8_k[static_cast<std::size_t>(i)] == 0.25F * static_cast<float>(i - 128));
 }
 
 TEST_CASE("all 65,536 halves widen exactly", "[checkpoint]") {
@@ -75,11 +79,13 @@ TEST_CASE("all 65,536 halves widen exactly", "[checkpoint]") {
     const int exponent = static_cast<int>(bits >> 10 & 31u);
     const auto mantissa = static_cast<float>(bits & 1023u);
     if (exponent == 31) {
-      if ((bits & 1023u) != 0 ? !std::isnan(got) : got != sign * std::numeric_limits<float>::infinity())
+      if ((bits & 1023u) != 0 ? !std::isnan(got)
+                              : got != sign * std::numeric_limits<float>::infinity())
         FAIL("half " << bits);
       continue;
     }
-    const float want = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024.0F, exponent - 25);
+    const float want =
+        exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024.0F, exponent - 25);
     if (got != want * sign || std::signbit(got) != std::signbit(sign)) FAIL("half " << bits);
   }
 }
