@@ -67,7 +67,7 @@ Regex::Regex(std::string_view pattern, std::string_view where)
       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr));
   if (program_->code == nullptr)
     base::reject(where, base::cat("regex not supported: ", message_of(error)),
-                 base::printable(pattern, 400));
+                 base::printable(pattern, 250));
   program_->jit = pcre2_jit_compile(program_->code.get(), PCRE2_JIT_COMPLETE) == 0;
 }
 

@@ -43,7 +43,7 @@ class Translator {
 
  private:
   [[noreturn]] void fail(std::string_view what) const {
-    base::reject(where_, base::cat("regex not supported: ", what), base::printable(in_, 400));
+    base::reject(where_, base::cat("regex not supported: ", what), base::printable(in_, 250));
   }
 
   void set(std::string_view members, bool in_class) {

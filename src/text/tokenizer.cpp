@@ -77,7 +77,7 @@ struct Tokenizer::State {
   }
 
   void add(std::size_t index, std::string_view where) {
-    const contract::AddedToken& token = added[index];
+    contract::AddedToken& token = added[index];
     if (token.id < 0 || token.id > kMostId)
       base::reject(where, "added token with an impossible id", base::cat(token.id));
     if (token.content.empty() || token.content.size() > kMostAddedBytes)
@@ -87,6 +87,8 @@ struct Tokenizer::State {
     id_of_content.emplace(token.content, token.id);
     if (is_control(token)) control_ids.insert(token.id);
     size = std::max(size, static_cast<std::size_t>(token.id) + 1);
+    // A token of normalized text reads back as what it was found as, like the reference's.
+    if (token.normalized && !normalizer.empty()) token.content = normalizer.apply(token.content);
   }
 
   void check_id(std::int32_t id, std::string_view where) const {
