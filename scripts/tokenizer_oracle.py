@@ -49,16 +49,23 @@ def from_gguf(path):
     return tokenizer
 
 
+def load(path):
+    """A tokenizer of the library from a tokenizer.json or a GGUF."""
+    with open(path, "rb") as file:
+        is_gguf = file.read(4) == b"GGUF"
+    tokenizer = from_gguf(path) if is_gguf else Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tokenizer")
     parser.add_argument("corpus", nargs="?")
     parser.add_argument("--added", action="store_true", help="print the added tokens instead")
     options = parser.parse_args()
-    is_gguf = open(options.tokenizer, "rb").read(4) == b"GGUF"
-    tokenizer = from_gguf(options.tokenizer) if is_gguf else Tokenizer.from_file(options.tokenizer)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = load(options.tokenizer)
     if options.added:
         json.dump([token.content for token in tokenizer.get_added_tokens_decoder().values()], sys.stdout)
         return
