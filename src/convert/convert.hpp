@@ -14,8 +14,8 @@
 namespace quern::convert {
 
 struct ConvertOptions {
-  std::string type;                 // "f32" ... "keep"; "" = keep for quantized sources, q4 for float ones
-  std::vector<std::pair<std::string, std::string>> tensor_types;   // REGEX=TYPE, first match wins
+  std::string type;  // "f32" ... "keep"; "" = keep for quantized sources, q4 for float ones
+  std::vector<std::pair<std::string, std::string>> tensor_types;  // REGEX=TYPE, first match wins
   std::string output_tensor_type, token_embedding_type;
   std::string recipe_file, arch_as;
   Adaptations adaptations;
@@ -28,24 +28,38 @@ struct TensorPlan {
   std::size_t rows, columns;
   const quant::FormatTraits* format;
   std::uint64_t bytes;
-  bool kept;                        // source codes and scales exactly
-  std::string note;                 // why this format, "requantized from Q4_K"
+  bool kept;         // source codes and scales exactly
+  std::string note;  // why this format, "requantized from Q4_K"
+};
+
+// Tensors of one role and format together.
+struct RoleReport {
+  std::string role, format;
+  std::size_t n_tensors = 0;
+  std::uint64_t parameters = 0, bytes = 0;
+  double squared_error = 0,
+         squared_sum = 0;  // of the stored values against the source's; zero in a dry run
+  double bits() const;
+  double relative_rmse() const;
 };
 
 struct ConvertReport {
   contract::Contract contract;
+  std::string policy;  // one line
   std::vector<TensorPlan> tensors;
-  std::uint64_t file_bytes;
-  double bits_per_weight;           // over matrices
+  std::vector<RoleReport> roles;  // in the order of the forward pass
+  std::uint64_t file_bytes = 0;   // of model.quern; in a dry run of its tensors
+  double bits_per_weight = 0;     // over matrices
   std::vector<std::string> notices;
 };
 
-// Progress: bytes of output done and in all; called from the converting thread.
+// Progress: bytes of output done and in all; called from the converting thread. What it throws ends
+// the conversion and removes the temporary directory (interruption).
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-// dry_run: plan and sizes, nothing written. Otherwise writes OUT in a temporary directory beside it, syncs,
-// reads it back (all checksums), renames. Peak memory <= largest tensor x 3 + 256 MiB. Same input, same bytes
-// for any thread count.
+// dry_run: plan and sizes, nothing written. Otherwise writes OUT in a temporary directory beside
+// it, syncs, reads it back (all checksums), renames. Peak memory <= largest tensor x 3 + 256 MiB.
+// Same input, same bytes for any thread count.
 ConvertReport convert(const std::filesystem::path& source, const std::filesystem::path& target,
                       const ConvertOptions& options, const Progress& progress);
 

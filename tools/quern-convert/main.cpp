@@ -1,1 +1,198 @@
-int main() { return 70; }
+// quern-convert: checkpoint -> model.quern + model.json. Options, the report, exit codes; the work
+// is convert/convert.hpp.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "base/error.hpp"
+#include "base/mapped_file.hpp"
+#include "base/strings.hpp"
+#include "base/thread_pool.hpp"
+#include "convert/convert.hpp"
+#include "interrupted.hpp"
+#include "print_report.hpp"
+#include "progress.hpp"
+#include "signals.hpp"
+#include "verify_conversion.hpp"
+#include "version.hpp"
+
+namespace quern::tool {
+namespace {
+
+struct Options {
+  std::string source, target, type, type_word;
+  std::vector<std::string> tensor_types;
+  convert::ConvertOptions convert;
+  bool verify = false, quiet = false;
+};
+
+constexpr const char* kFooter =
+    "types: f32 bf16 f16, q8 (8.5 bits), q4 (4.3 bits; the default for float sources), keep (the "
+    "source's own\n"
+    "codes and scales exactly; the default for quantized sources), and GGUF's q4_0 q4_1 q5_0 "
+    "q5_1\n\n"
+    "examples:\n"
+    "  quern-convert SmolLM2-135M-Instruct/ smollm2             Hugging Face directory, 4 bits\n"
+    "  quern-convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2    GGUF, its codes kept\n"
+    "  quern-convert SRC OUT q8 --verify                        8 bits, logits compared with the "
+    "source\n"
+    "  quern-convert SRC OUT --tensor-type 'ffn_down|down=q8'   one kind of matrix finer\n"
+    "  quern-convert SRC OUT --dry-run                          sizes and plan, nothing written\n\n"
+    "exit codes: 0 done, 1 --verify failed, 2 usage, 3 input rejected, 4 environment, 70 "
+    "internal\n";
+
+void add_formats(CLI::App& app, Options& options) {
+  app.add_option("--type,--outtype", options.type, "number format of the matrices (see below)");
+  app.add_option("--tensor-type", options.tensor_types,
+                 "REGEX=TYPE for tensors whose name (quern's or the source's) matches; repeatable, "
+                 "first wins")
+      ->allow_extra_args(false);
+  app.add_option("--output-tensor-type", options.convert.output_tensor_type, "format of the head");
+  app.add_option("--token-embedding-type", options.convert.token_embedding_type,
+                 "format of the token embedding");
+  app.add_flag("--allow-nonfinite", options.convert.allow_nonfinite,
+               "accept NaN and infinity in float formats");
+}
+
+void add_recipe(CLI::App& app, Options& options) {
+  app.add_option("--recipe", options.convert.recipe_file,
+                 "a recipe file to try before the built-in ones");
+  app.add_option("--arch-as", options.convert.arch_as, "treat the checkpoint as this architecture");
+  app.add_flag("--strict", options.convert.strict, "unknown configuration keys are errors");
+  convert::Adaptations& wishes = options.convert.adaptations;
+  app.add_option("--rope-scaling", wishes.rope_scaling, "none, linear, ntk, dynamic or yarn");
+  app.add_option("--rope-scale", wishes.rope_scale, "stretches the context N times");
+  app.add_option("--rope-freq-base", wishes.rope_freq_base, "RoPE base");
+  app.add_option("--rope-freq-scale", wishes.rope_freq_scale, "stretches the context 1/N times");
+  app.add_option("--yarn-orig-ctx", wishes.yarn_orig_ctx, "trained context length");
+  app.add_option("--yarn-ext-factor", wishes.yarn_ext_factor,
+                 "YaRN: share of unscaled angles below the ramp");
+  app.add_option("--yarn-attn-factor", wishes.yarn_attn_factor,
+                 "YaRN: factor of the attention temperature");
+  app.add_option("--yarn-beta-fast", wishes.yarn_beta_fast,
+                 "YaRN: rotations where the ramp begins");
+  app.add_option("--yarn-beta-slow", wishes.yarn_beta_slow, "YaRN: rotations where the ramp ends");
+}
+
+// Options that end the program at once.
+bool printed_something(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--version") print_version(std::cout, "quern-convert");
+    if (argument == "--print-supported-models") print_supported_models(std::cout);
+    if (argument == "--version" || argument == "--print-supported-models") return true;
+    if (argument == "--") return false;
+  }
+  return false;
+}
+
+// False: --help was printed.
+bool read_options(const std::vector<std::string>& arguments, Options& options) {
+  CLI::App app(
+      "Converts a checkpoint (Hugging Face directory or GGUF file) into a directory OUT with "
+      "model.quern\n"
+      "and model.json, in one step.",
+      "quern-convert");
+  app.footer(kFooter);
+  app.add_option("SRC", options.source,
+                 "Hugging Face directory or GGUF file (the first of a split)")
+      ->required();
+  app.add_option("OUT", options.target, "directory to write")->required();
+  app.add_option("TYPE", options.type_word, "the same as --type");
+  add_formats(app, options);
+  app.add_flag("--dry-run", options.convert.dry_run, "print sizes and plan, write nothing");
+  app.add_flag("--force", options.convert.force, "replace an existing model directory, atomically");
+  app.add_flag("--verify", options.verify,
+               "compare the logits of the written model with its source in f32");
+  app.add_option("-t,--threads", options.convert.n_threads,
+                 "threads (default: physical cores available)")
+      ->check(CLI::Range(1, 1024));
+  app.add_flag("-q,--quiet", options.quiet, "no report on standard error");
+  add_recipe(app, options);
+  bool unused = false;
+  app.add_flag("--print-supported-models", unused, "list architectures, known and out of scope");
+  app.add_flag("--version", unused, "versions and instruction sets");
+  options.convert.n_threads = base::default_thread_count();
+  if (parse_arguments(app, arguments)) return false;
+  if (!options.type.empty() && !options.type_word.empty())
+    base::usage_error("quern-convert", "give the type once: as the third word or with --type");
+  options.convert.type = options.type.empty() ? options.type_word : options.type;
+  if (options.verify && options.convert.dry_run)
+    base::usage_error("--verify", "cannot be given together with --dry-run");
+  for (const std::string& text : options.tensor_types) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      base::usage_error("--tensor-type", base::cat("not REGEX=TYPE: ", base::printable(text, 80)));
+    options.convert.tensor_types.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return true;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (printed_something(arguments)) return 0;
+  Options options;
+  if (!read_options(arguments, options)) return 0;
+  catch_signals();
+  convert::ConvertReport report;
+  {
+    ProgressBar bar;
+    report = convert::convert(options.source, options.target, options.convert,
+                              [&](std::uint64_t done, std::uint64_t total) {
+                                if (interrupted()) throw Interrupted();
+                                bar.update(done, total);
+                              });
+  }
+  for (const std::string& notice : report.notices)
+    std::cerr << "quern-convert: note: " << base::printable(notice, 500) << "\n";
+  if (options.convert.dry_run) {
+    print_plan(std::cout, report);
+    std::cout << "\n";
+    print_roles(std::cout, report, false);
+    return 0;
+  }
+  if (!options.quiet) {
+    print_roles(std::cerr, report, true);
+    std::cerr << "wrote " << base::printable(options.target) << "\n";
+  }
+  if (options.verify &&
+      !verify_conversion(std::cerr, options.source, options.target, options.convert))
+    return static_cast<int>(base::ExitCode::items_failed);
+  return 0;
+}
+
+}  // namespace
+}  // namespace quern::tool
+
+int main(int argc, char** argv) {
+  using quern::base::ExitCode;
+  const auto report = [](const char* kind, const char* what) {
+    std::fprintf(stderr, "quern-convert: %s%s\n", kind, quern::base::printable(what, 1000).c_str());
+  };
+  quern::tool::open_standard_streams();
+  quern::base::install_mapping_fault_handler();
+  int code = 0;
+  try {
+    code = quern::tool::run({argv + 1, argv + argc});
+    std::cout.flush();
+    if (!std::cout)
+      throw quern::base::Error(ExitCode::environment, "standard output", "cannot write");
+  } catch (const quern::tool::Interrupted&) {
+    report("", "interrupted, nothing written");
+    code = static_cast<int>(ExitCode::environment);
+  } catch (const quern::base::Error& error) {
+    report("error: ", error.what());
+    code = static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    report("error: ", "out of memory");
+    code = static_cast<int>(ExitCode::environment);
+  } catch (const std::exception& error) {
+    report("internal error: ", error.what());
+    code = static_cast<int>(ExitCode::internal);
+  }
+  quern::tool::raise_pending_signal();
+  return code;
+}

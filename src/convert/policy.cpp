@@ -1,0 +1,171 @@
+#include "convert/policy.hpp"
+
+#include "base/strings.hpp"
+#include "convert/glob.hpp"
+#include "quant/formats.hpp"
+#include "text/regex.hpp"
+
+namespace quern::convert {
+
+namespace {
+
+using base::cat;
+using checkpoint::DType;
+using contract::TensorRole;
+using quant::FormatId;
+
+// Bits a weight up to which q4 is the nearest native format of a foreign type.
+constexpr double kMaxBitsForQ4 = 4.6;
+
+// Lower case, checked; the names llama.cpp's users type are accepted.
+std::string checked_type(std::string_view word, std::string_view option) {
+  std::string type = lower(word);
+  if (type == "q8_0") type = "q8";
+  if (type == "keep" || (type != "rows_f32" && quant::find_format(type) != nullptr)) return type;
+  std::vector<std::string_view> known;
+  for (const quant::FormatTraits& format : quant::all_formats()) known.push_back(format.name);
+  known.push_back("keep");
+  const std::string near = base::nearest(type, known);
+  base::usage_error(option, cat("unknown type \"", base::printable(word, 40), "\"",
+                                near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
+                                "; known: ", base::join(known)));
+}
+
+double bits_of(DType type) {
+  return 8.0 * static_cast<double>(checkpoint::dtype_block_bytes(type)) /
+         static_cast<double>(checkpoint::dtype_block_values(type));
+}
+
+FormatChoice kept(const checkpoint::SourceTensor& source, bool transposed) {
+  const std::string name(checkpoint::dtype_name(source.type));
+  if (const quant::FormatTraits* format = keep_format(source.type); format != nullptr) {
+    const bool exact = is_quantized(source.type) && !transposed;
+    return {.format = format, .kept = exact};
+  }
+  if (is_quantized(source.type)) {
+    const bool small = bits_of(source.type) <= kMaxBitsForQ4;
+    const quant::FormatTraits* format = quant::find_format(small ? FormatId::q4 : FormatId::q8);
+    return {.format = format, .note = cat("requantized from ", name)};
+  }
+  // 8-bit floats fit bf16 exactly; integers and f64 are rare and small.
+  const bool f8 = source.type == DType::f8_e4m3 || source.type == DType::f8_e5m2;
+  return {.format = quant::find_format(f8 ? FormatId::bf16 : FormatId::f32),
+          .note = cat("from ", name)};
+}
+
+bool matches(const text::Regex& regex, std::string_view name) {
+  bool found = false;
+  regex.split(name, [&](std::size_t, std::size_t, bool matched) { found = found || matched; });
+  return found;
+}
+
+}  // namespace
+
+struct Policy::Override {
+  text::Regex regex;
+  std::string type, text;
+};
+
+Policy::Policy(const ConvertOptions& options, bool quantized_source) {
+  type_ = options.type.empty() ? (quantized_source ? "keep" : "q4")
+                               : checked_type(options.type, "--type");
+  if (!options.output_tensor_type.empty())
+    output_ = checked_type(options.output_tensor_type, "--output-tensor-type");
+  if (!options.token_embedding_type.empty())
+    embedding_ = checked_type(options.token_embedding_type, "--token-embedding-type");
+  for (const auto& [pattern, type] : options.tensor_types) {
+    const std::string checked = checked_type(type, "--tensor-type");
+    try {
+      overrides_.push_back({text::Regex(pattern, "--tensor-type"), checked, pattern});
+    } catch (const base::Error& error) {
+      base::usage_error(error.where(), error.what_only());
+    }
+  }
+}
+Policy::~Policy() = default;
+Policy::Policy(Policy&&) noexcept = default;
+
+std::string Policy::type_for(const contract::TensorSpec& spec, std::string_view source,
+                             bool tied_head, std::string& note) const {
+  for (const Override& entry : overrides_) {
+    if (!matches(entry.regex, spec.name) && !matches(entry.regex, source)) continue;
+    note = "--tensor-type";
+    return entry.type;
+  }
+  const bool embedding = spec.role == TensorRole::embedding;
+  const bool head = spec.role == TensorRole::head || (embedding && tied_head);
+  if (embedding && !embedding_.empty()) {
+    note = "--token-embedding-type";
+    return embedding_;
+  }
+  if (head && !output_.empty()) {
+    note = "--output-tensor-type";
+    return output_;
+  }
+  if (type_ == "q4" && (embedding || head)) {
+    note = "one step above q4";
+    return "q8";
+  }
+  return type_;
+}
+
+FormatChoice Policy::choose(const contract::TensorSpec& spec,
+                            const checkpoint::SourceTensor& source, bool tied_head,
+                            bool transposed) const {
+  if (!spec.matrix) return {.format = quant::find_format(FormatId::rows_f32)};
+  std::string note;
+  const std::string type = type_for(spec, source.name, tied_head, note);
+  if (type == "keep") {
+    FormatChoice choice = kept(source, transposed);
+    if (choice.note.empty()) choice.note = note;
+    return choice;
+  }
+  FormatChoice choice{.format = quant::find_format(type), .note = note};
+  choice.kept =
+      is_quantized(source.type) && !transposed && keep_format(source.type) == choice.format;
+  const bool exact = choice.kept || choice.format->id == FormatId::f32;
+  if (is_quantized(source.type) && !exact)
+    choice.note += cat(choice.note.empty() ? "" : ", ", "requantized from ",
+                       checkpoint::dtype_name(source.type));
+  return choice;
+}
+
+std::string Policy::describe() const {
+  std::string text = cat("type ", type_);
+  if (type_ == "q4") text += "; token embedding and head q8";
+  if (type_ == "keep") text += ": the source's own codes and scales";
+  if (!embedding_.empty()) text += cat("; token embedding ", embedding_);
+  if (!output_.empty()) text += cat("; head ", output_);
+  for (const Override& entry : overrides_)
+    text += cat("; ", base::printable(entry.text, 60), " -> ", entry.type);
+  return text + "; vectors and position tables f32";
+}
+
+bool is_quantized(DType type) {
+  return checkpoint::dtype_block_values(type) > 1;
+}
+
+const quant::FormatTraits* keep_format(DType type) {
+  switch (type) {
+    case DType::f32:
+      return quant::find_format(FormatId::f32);
+    case DType::f16:
+      return quant::find_format(FormatId::f16);
+    case DType::bf16:
+      return quant::find_format(FormatId::bf16);
+    case DType::gguf_q4_0:
+      return quant::find_format(FormatId::q4_0);
+    case DType::gguf_q4_1:
+      return quant::find_format(FormatId::q4_1);
+    case DType::gguf_q5_0:
+      return quant::find_format(FormatId::q5_0);
+    case DType::gguf_q5_1:
+      return quant::find_format(FormatId::q5_1);
+    case DType::gguf_q8_0:
+      return quant::find_format(FormatId::q8);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace quern::convert

@@ -1,0 +1,58 @@
+// Which number format a tensor gets: the user's type, the overrides, and the steps between roles.
+//
+//   keep   the source's own codes and scales where a keep format holds them, else the nearest
+//   native format q4     matrices q4; token embedding and head one step higher (q8), for their
+//   error reaches every logit vectors and position tables always stay float (rows_f32)
+//
+// Not here: encoding (tensor_encoder.hpp).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "contract/tensors.hpp"
+#include "convert/convert.hpp"
+#include "quant/format.hpp"
+
+namespace quern::convert {
+
+struct FormatChoice {
+  const quant::FormatTraits* format = nullptr;
+  bool kept = false;  // the source's codes and scales exactly
+  std::string note{};
+};
+
+class Policy {
+ public:
+  // quantized_source: some matrix of the source is quantized. Unknown types and malformed patterns
+  // are usage errors.
+  Policy(const ConvertOptions& options, bool quantized_source);
+  ~Policy();
+  Policy(Policy&&) noexcept;
+
+  // source: the tensor it is made of; transposed sources cannot be kept.
+  FormatChoice choose(const contract::TensorSpec& spec, const checkpoint::SourceTensor& source,
+                      bool tied_head, bool transposed) const;
+
+  std::string_view type() const { return type_; }  // "q4", "keep", ... in lower case
+  std::string describe() const;                    // one line for the report
+
+ private:
+  struct Override;
+  std::string type_for(const contract::TensorSpec& spec, std::string_view source, bool tied_head,
+                       std::string& note) const;
+
+  std::string type_, output_, embedding_;
+  std::vector<Override> overrides_;
+};
+
+// The format that holds a foreign type exactly, nullptr when there is none.
+const quant::FormatTraits* keep_format(checkpoint::DType type);
+
+// Whether the type is a quantized block type.
+bool is_quantized(checkpoint::DType type);
+
+}  // namespace quern::convert

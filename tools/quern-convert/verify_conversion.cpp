@@ -1,0 +1,169 @@
+#include "verify_conversion.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+#include "base/thread_pool.hpp"
+#include "interrupted.hpp"
+#include "kernels/select.hpp"
+#include "model/forward.hpp"
+#include "signals.hpp"
+#include "text/tokenizer.hpp"
+
+namespace quern::tool {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPromptTokens = 32;
+constexpr const char* kPrompt =
+    "The capital of France is Paris. Water boils at 100 degrees Celsius at sea level, and in 1969 "
+    "people first "
+    "walked on the moon. def add(a, b): return a + b";
+// A quantized model is far closer to its source than this; a permuted or misplaced tensor is far
+// beyond.
+constexpr double kMaxMeanDivergence = 1.0;
+
+// A directory that goes away with everything in it.
+class TemporaryDirectory {
+ public:
+  explicit TemporaryDirectory(const fs::path& target) {
+    const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
+    std::string pattern = (parent / ".quern-verify.XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      base::environment_error(base::printable(parent.string()), "cannot create a directory here",
+                              errno);
+    path_ = pattern;
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Real text where the model has a tokenizer, else ids spread over the vocabulary.
+std::vector<std::int32_t> prompt_of(const model::Model& model) {
+  std::vector<std::int32_t> ids;
+  if (model.contract.tokenizer.model != "none")
+    ids = text::Tokenizer(model.contract.tokenizer, model.weights.tokenizer_tables(),
+                          model.weights.where())
+              .encode(kPrompt);
+  const std::size_t length = std::min(kPromptTokens, model.contract.max_positions);
+  for (std::size_t i = ids.size(); i < length; ++i)
+    ids.push_back(static_cast<std::int32_t>((i * 7919 + 1) % model.contract.vocab_size));
+  ids.resize(length);
+  return ids;
+}
+
+// Logits [tokens, vocab_size] with an f32 cache, so that only the weights differ.
+std::vector<float> logits_of(const model::Model& model, const std::vector<std::int32_t>& ids,
+                             base::ThreadPool& pool) {
+  model::CacheOptions options;
+  options.k_type = options.v_type = kernels::CacheType::f32;
+  options.max_tokens = ids.size();
+  model::KvCache cache(model, options);
+  model::Runner runner(model, cache, pool, ids.size(), ids.size());
+  const model::Slice slice{0, ids, model::Want::all};
+  runner.forward({&slice, 1});
+  std::vector<float> result;
+  for (std::size_t row = 0; row < ids.size(); ++row)
+    result.insert(result.end(), runner.logits(row), runner.logits(row) + model.contract.vocab_size);
+  return result;
+}
+
+struct Comparison {
+  double max_difference = 0, deviation = 0, divergence = 0, worst_divergence = 0;
+  std::size_t same_argmax = 0, positions = 0;
+};
+
+double log_sum_exp(const float* x, std::size_t n) {
+  const double top = *std::max_element(x, x + n);
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += std::exp(double{x[i]} - top);
+  return top + std::log(sum);
+}
+
+void compare_position(const float* source, const float* written, std::size_t n, Comparison& total) {
+  const double source_norm = log_sum_exp(source, n), written_norm = log_sum_exp(written, n);
+  double divergence = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double p = double{source[i]} - source_norm, q = double{written[i]} - written_norm;
+    divergence += std::exp(p) * (p - q);
+    total.max_difference =
+        std::max(total.max_difference, std::abs(double{source[i]} - double{written[i]}));
+  }
+  total.divergence += divergence;
+  total.worst_divergence = std::max(total.worst_divergence, divergence);
+  total.same_argmax += std::max_element(source, source + n) - source ==
+                       std::max_element(written, written + n) - written;
+  ++total.positions;
+}
+
+double deviation_of(const std::vector<float>& values) {
+  double sum = 0, squares = 0;
+  for (const float value : values) {
+    sum += double{value};
+    squares += double{value} * double{value};
+  }
+  const double n = static_cast<double>(values.size());
+  return std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n)));
+}
+
+Comparison compare(const std::vector<float>& source, const std::vector<float>& written,
+                   std::size_t vocab) {
+  Comparison total;
+  for (std::size_t at = 0; at < source.size(); at += vocab)
+    compare_position(source.data() + at, written.data() + at, vocab, total);
+  total.divergence /= static_cast<double>(total.positions);
+  total.deviation = deviation_of(source);
+  return total;
+}
+
+}  // namespace
+
+bool verify_conversion(std::ostream& out, const fs::path& source, const fs::path& target,
+                       const convert::ConvertOptions& options) {
+  const TemporaryDirectory temporary(target);
+  convert::ConvertOptions float_options = options;
+  float_options.type = "f32";
+  float_options.tensor_types.clear();
+  float_options.output_tensor_type.clear();
+  float_options.token_embedding_type.clear();
+  convert::convert(source, temporary.path() / "f32", float_options,
+                   [](std::uint64_t, std::uint64_t) {
+                     if (interrupted()) throw Interrupted();
+                   });
+  const kernels::Kernels& kernels = kernels::select_kernels();
+  base::ThreadPool pool(options.n_threads);
+  const auto written = model::Model::load(target, kernels);
+  const auto reference = model::Model::load(temporary.path() / "f32", kernels);
+  const std::vector<std::int32_t> ids = prompt_of(*reference);
+  const Comparison result = compare(logits_of(*reference, ids, pool),
+                                    logits_of(*written, ids, pool), reference->contract.vocab_size);
+  char line[256];
+  std::snprintf(line, sizeof line,
+                "verify: %zu tokens against the source in f32: max |difference| %.4g (%.2g x std), "
+                "KL divergence %.3g "
+                "(worst position %.3g), same argmax at %zu of %zu\n",
+                ids.size(), result.max_difference, result.max_difference / result.deviation,
+                result.divergence, result.worst_divergence, result.same_argmax, result.positions);
+  out << line;
+  const bool follows = result.divergence <= kMaxMeanDivergence;  // false for NaN
+  if (!follows) out << "verify: FAILED: the written model does not follow its source\n";
+  return follows;
+}
+
+}  // namespace quern::tool
