@@ -10,7 +10,7 @@
 #include "command.hpp"
 #include "contract/describe.hpp"
 #include "contract/json.hpp"
-#include "convert/recipe.hpp"
+#include "convert/inspect_config.hpp"
 #include "model/model.hpp"
 #include "weights/reader.hpp"
 
