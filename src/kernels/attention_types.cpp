@@ -4,15 +4,18 @@ namespace quern::kernels {
 
 namespace {
 
-constexpr std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
+constexpr std::size_t round_up(std::size_t n, std::size_t step) {
+  return (n + step - 1) / step * step;
+}
 
 constexpr std::size_t kLineBytes = 64;
 
 }  // namespace
 
-// Bytes of 32 tokens: a value of one dimension (K) or 16 dimensions (V) fills whole 64-byte lines, so
-// every part starts on a line.
-CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_k, std::size_t d_v) {
+// Bytes of 32 tokens: a value of one dimension (K) or 16 dimensions (V) fills whole 64-byte lines,
+// so every part starts on a line.
+CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_k,
+                              std::size_t d_v) {
   const std::size_t k_values_per_lane = 4 / cache_value_bytes(k_type);
   const std::size_t k_bytes =
       kBlockTokens * round_up(d_k, k_values_per_lane) * cache_value_bytes(k_type);

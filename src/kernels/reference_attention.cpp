@@ -28,12 +28,18 @@ float load_value(CacheType type, const std::byte* p) {
   std::uint32_t code = 0;
   std::memcpy(&code, p, cache_value_bytes(type));
   switch (type) {
-    case CacheType::f32: return std::bit_cast<float>(code);
-    case CacheType::bf16: return base::bf16_to_float(static_cast<base::Bf16>(code));
-    case CacheType::f16: return base::f16_to_float(static_cast<base::F16>(code));
-    case CacheType::int8: return static_cast<float>(static_cast<std::int8_t>(code));
-    case CacheType::fp8_e4m3: return base::f8_e4m3_to_float(static_cast<base::F8>(code));
-    case CacheType::fp8_e5m2: return base::f8_e5m2_to_float(static_cast<base::F8>(code));
+    case CacheType::f32:
+      return std::bit_cast<float>(code);
+    case CacheType::bf16:
+      return base::bf16_to_float(static_cast<base::Bf16>(code));
+    case CacheType::f16:
+      return base::f16_to_float(static_cast<base::F16>(code));
+    case CacheType::int8:
+      return static_cast<float>(static_cast<std::int8_t>(code));
+    case CacheType::fp8_e4m3:
+      return base::f8_e4m3_to_float(static_cast<base::F8>(code));
+    case CacheType::fp8_e5m2:
+      return base::f8_e5m2_to_float(static_cast<base::F8>(code));
   }
   return 0.0f;
 }
@@ -68,8 +74,8 @@ void reference_attention(const ReferenceQuery& query, double* output) {
   for (std::size_t d = 0; d < query.d_v; ++d) output[d] /= sum;
 }
 
-void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot, float* k,
-                       float* v) {
+void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot,
+                       float* k, float* v) {
   const std::size_t k_bytes = cache_value_bytes(layout.k_type), k_lane = 4 / k_bytes;
   const std::size_t k_groups = (layout.d_k + k_lane - 1) / k_lane;
   const float k_scale = load_scale(layout.k_type, block + layout.k_scale_offset, slot);

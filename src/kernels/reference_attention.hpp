@@ -1,5 +1,5 @@
-// Attention and the cache in their plainest form, for tests and for `quern verify`: float64, one query, no
-// tiles. Not for running models.
+// Attention and the cache in their plainest form, for tests and for `quern verify`: float64, one
+// query, no tiles. Not for running models.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 namespace quern::kernels {
 
 struct ReferenceQuery {
-  const float* q;            // [d_k]
-  const float* k;            // [n_keys, d_k]
-  const float* v;            // [n_keys, d_v]
+  const float* q;  // [d_k]
+  const float* k;  // [n_keys, d_k]
+  const float* v;  // [n_keys, d_v]
   std::size_t d_k, d_v;
-  std::size_t begin, end;    // sees keys [begin, end) and the first `sinks` keys below end
+  std::size_t begin, end;  // sees keys [begin, end) and the first `sinks` keys below end
   std::size_t sinks;
   double scale;
-  double softcap;            // 0: none
-  double alibi;              // slope; bias = slope * key index
+  double softcap;  // 0: none
+  double alibi;    // slope; bias = slope * key index
   bool alibi_before_scale;
-  const float* sink_logit;   // nullptr: none
+  const float* sink_logit;  // nullptr: none
 };
 
 // output [d_v]; zeros for a query that sees no key.
 void reference_attention(const ReferenceQuery& query, double* output);
 
 // The values a cache block holds for one token, scales applied: k [d_k], v [d_v].
-void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot, float* k,
-                       float* v);
+void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot,
+                       float* k, float* v);
 
 }  // namespace quern::kernels

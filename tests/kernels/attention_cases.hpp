@@ -14,8 +14,9 @@
 
 namespace quern::kernels {
 
-inline constexpr CacheType kCacheTypes[] = {CacheType::f32,  CacheType::bf16,     CacheType::f16,
-                                            CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2};
+inline constexpr CacheType kCacheTypes[] = {CacheType::f32,      CacheType::bf16,
+                                            CacheType::f16,      CacheType::int8,
+                                            CacheType::fp8_e4m3, CacheType::fp8_e5m2};
 
 inline std::vector<const IsaInfo*> supported_isas() {
   std::vector<const IsaInfo*> found;
@@ -40,12 +41,16 @@ struct AttentionCase {
   bool alibi = false, alibi_before_scale = false, sink_logits = false;
 };
 
-// K, V and Q of n_keys tokens; blocks filled from `kernels`, every byte not written is a NaN pattern.
+// K, V and Q of n_keys tokens; blocks filled from `kernels`, every byte not written is a NaN
+// pattern.
 class AttentionSequence {
  public:
   AttentionSequence(const AttentionCase& c, const Kernels& kernels)
-      : case_(c), layout_(make_cache_layout(c.k_type, c.v_type, c.d_k, c.d_v)), kernels_(kernels),
-        k_(normal_values(c.n_keys * c.d_k, 1)), v_(normal_values(c.n_keys * c.d_v, 2)),
+      : case_(c),
+        layout_(make_cache_layout(c.k_type, c.v_type, c.d_k, c.d_v)),
+        kernels_(kernels),
+        k_(normal_values(c.n_keys * c.d_k, 1)),
+        v_(normal_values(c.n_keys * c.d_v, 2)),
         q_(normal_values(c.n_keys * c.group * c.d_k, 3, 2.0f)) {
     const std::size_t n_tiles = (c.n_keys + kTileTokens - 1) / kTileTokens;
     blocks_ = base::Buffer<std::byte>(n_tiles * kTileBlocks * layout_.block_bytes);
@@ -62,13 +67,15 @@ class AttentionSequence {
 
   void store(std::size_t first, std::size_t end) {
     for (std::size_t t = first; t < end; ++t)
-      kernels_.store_kv(layout_, &k_[t * case_.d_k], &v_[t * case_.d_v], block_of(t), t % kBlockTokens);
+      kernels_.store_kv(layout_, &k_[t * case_.d_k], &v_[t * case_.d_v], block_of(t),
+                        t % kBlockTokens);
   }
 
   // Outputs [tokens * group, d_v] of tokens [first, end), taken together, causal.
   std::vector<float> attend(std::size_t first, std::size_t end) {
     const std::size_t n = (end - first) * case_.group, stride = (case_.d_v + 15) / 16 * 16;
-    std::vector<float> max(n, -std::numeric_limits<float>::infinity()), sum(n, 0.0f), o(n * stride, 0.0f);
+    std::vector<float> max(n, -std::numeric_limits<float>::infinity()), sum(n, 0.0f),
+        o(n * stride, 0.0f);
     base::Buffer<float> scratch(attend_scratch_floats(n, layout_));
     std::vector<float> slopes(n);
     std::vector<std::uint32_t> begins(n), ends(n);
@@ -82,16 +89,28 @@ class AttentionSequence {
       std::vector<const std::byte*> blocks;
       for (std::size_t b = 0; b < kTileBlocks && tile * kTileTokens + b * kBlockTokens < end; ++b)
         blocks.push_back(block_of(tile * kTileTokens + b * kBlockTokens));
-      kernels_.attend({&layout_, blocks.data(), blocks.size(), tile * kTileTokens, n,
-                       &q_[first * case_.group * case_.d_k], case_.d_k, begins.data(), ends.data(),
-                       case_.sinks, case_.scale, case_.softcap, case_.alibi ? slopes.data() : nullptr,
-                       case_.alibi_before_scale, {max.data(), sum.data(), o.data(), stride},
+      kernels_.attend({&layout_,
+                       blocks.data(),
+                       blocks.size(),
+                       tile * kTileTokens,
+                       n,
+                       &q_[first * case_.group * case_.d_k],
+                       case_.d_k,
+                       begins.data(),
+                       ends.data(),
+                       case_.sinks,
+                       case_.scale,
+                       case_.softcap,
+                       case_.alibi ? slopes.data() : nullptr,
+                       case_.alibi_before_scale,
+                       {max.data(), sum.data(), o.data(), stride},
                        scratch.data()});
     }
     std::vector<float> logits(n), output(n * case_.d_v);
     for (std::size_t i = 0; i < n; ++i) logits[i] = sink_of(i % case_.group);
-    kernels_.finish_attention({max.data(), sum.data(), o.data(), stride}, n, case_.d_v, output.data(),
-                              case_.d_v, case_.sink_logits ? logits.data() : nullptr);
+    kernels_.finish_attention({max.data(), sum.data(), o.data(), stride}, n, case_.d_v,
+                              output.data(), case_.d_v,
+                              case_.sink_logits ? logits.data() : nullptr);
     return output;
   }
 
@@ -102,12 +121,13 @@ class AttentionSequence {
                         &held_v_[t * case_.d_v]);
     const float sink = sink_of(head);
     std::vector<double> output(case_.d_v);
-    reference_attention({&q_[(token * case_.group + head) * case_.d_k], held_k_.data(),
-                         held_v_.data(), case_.d_k, case_.d_v, begin_of(token), token + 1, case_.sinks,
-                         static_cast<double>(case_.scale), static_cast<double>(case_.softcap),
-                         case_.alibi ? static_cast<double>(slope_of(head)) : 0.0,
-                         case_.alibi_before_scale, case_.sink_logits ? &sink : nullptr},
-                        output.data());
+    reference_attention(
+        {&q_[(token * case_.group + head) * case_.d_k], held_k_.data(), held_v_.data(), case_.d_k,
+         case_.d_v, begin_of(token), token + 1, case_.sinks, static_cast<double>(case_.scale),
+         static_cast<double>(case_.softcap),
+         case_.alibi ? static_cast<double>(slope_of(head)) : 0.0, case_.alibi_before_scale,
+         case_.sink_logits ? &sink : nullptr},
+        output.data());
     return output;
   }
 

@@ -1,5 +1,5 @@
-// Attention: against float64; prefill in any chunks = token by token, bit for bit; nothing a query does
-// not see has any influence; bit-equal on every instruction set.
+// Attention: against float64; prefill in any chunks = token by token, bit for bit; nothing a query
+// does not see has any influence; bit-equal on every instruction set.
 #include <cmath>
 
 #include "attention_cases.hpp"
@@ -15,7 +15,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 // Shapes, group sizes, masks and mechanisms; the cache types are the tests' own.
 std::vector<AttentionCase> cases() {
   std::vector<AttentionCase> all;
-  auto add = [&](std::size_t d_k, std::size_t d_v, std::size_t n, std::size_t group) -> AttentionCase& {
+  auto add = [&](std::size_t d_k, std::size_t d_v, std::size_t n,
+                 std::size_t group) -> AttentionCase& {
     AttentionCase c;
     c.d_k = d_k, c.d_v = d_v, c.n_keys = n, c.group = group;
     all.push_back(c);
@@ -23,7 +24,7 @@ std::vector<AttentionCase> cases() {
   };
   for (std::size_t d : {16u, 32u, 64u, 80u, 96u, 128u}) add(d, d, 37, 3);
   add(1, 1, 20, 1);
-  add(7, 33, 45, 2);   // odd widths: padded to the layout's steps
+  add(7, 33, 45, 2);  // odd widths: padded to the layout's steps
   add(65, 17, 70, 5);
   add(128, 64, 300, 4);
   add(64, 64, 600, 3);
@@ -57,7 +58,8 @@ TEST_CASE("attention equals float64 on the values the cache holds") {
       for (CacheType v_type : kCacheTypes) {
         for (const AttentionCase& c : cases_of(k_type, v_type)) {
           if (k_type != v_type && c.n_keys > 64) continue;
-          if (c.n_keys > 320 && isa->name == "scalar") continue;  // the same bits as the others (below)
+          if (c.n_keys > 320 && isa->name == "scalar")
+            continue;  // the same bits as the others (below)
           AttentionSequence sequence(c, *isa->kernels);
           sequence.store(0, c.n_keys);
           const std::vector<float> output = sequence.attend(0, c.n_keys);
@@ -66,8 +68,9 @@ TEST_CASE("attention equals float64 on the values the cache holds") {
             for (std::size_t head = 0; head < c.group; ++head) {
               const std::vector<double> want = sequence.reference(token, head);
               for (std::size_t d = 0; d < c.d_v; ++d)
-                worst = std::max(worst, std::abs(want[d] - static_cast<double>(
-                                            output[(token * c.group + head) * c.d_v + d])));
+                worst = std::max(
+                    worst, std::abs(want[d] - static_cast<double>(
+                                                  output[(token * c.group + head) * c.d_v + d])));
             }
           }
           // |q| ~ 2 sqrt(d), |k| ~ sqrt(d): a score's error is about 2^-24 of |q| |k| scale, and an
@@ -123,8 +126,10 @@ TEST_CASE("what a query does not see has no influence") {
         AttentionSequence clean(c, *isa->kernels), dirty(c, *isa->kernels);
         clean.store(0, seen);
         // Keys after `seen` are stored too, as in prefill, and are as bad as values can be.
-        for (std::size_t i = seen * c.d_k; i < dirty.k().size(); ++i) dirty.k()[i] = i % 2 ? kNan : kInf;
-        for (std::size_t i = seen * c.d_v; i < dirty.v().size(); ++i) dirty.v()[i] = i % 2 ? kNan : -kInf;
+        for (std::size_t i = seen * c.d_k; i < dirty.k().size(); ++i)
+          dirty.k()[i] = i % 2 ? kNan : kInf;
+        for (std::size_t i = seen * c.d_v; i < dirty.v().size(); ++i)
+          dirty.v()[i] = i % 2 ? kNan : -kInf;
         dirty.store(0, c.n_keys);
         std::vector<float> expected = clean.attend(0, seen), got = dirty.attend(0, c.n_keys);
         got.resize(expected.size());
@@ -186,8 +191,8 @@ TEST_CASE("a row that sees no key gives zeros and keeps its state") {
     for (float& m : max) m = -std::numeric_limits<float>::infinity();
     std::vector<float> o(3 * 64, 0.0f), output(3 * 64, 9.0f);
     const AttendState state{max, sum, o.data(), 64};
-    isa->kernels->attend({&sequence.layout(), &block, 1, 0, 3, q.data(), 64, begin, end, 0, 0.1f, 0.0f,
-                          nullptr, false, state, scratch.data()});
+    isa->kernels->attend({&sequence.layout(), &block, 1, 0, 3, q.data(), 64, begin, end, 0, 0.1f,
+                          0.0f, nullptr, false, state, scratch.data()});
     CHECK(sum[0] >= 1.0f);
     CHECK(sum[1] == 0.0f);
     CHECK(std::isinf(max[2]));

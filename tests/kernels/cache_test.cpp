@@ -1,5 +1,5 @@
-// The cache's codes: consistent with base/small_float.hpp, bounded error, one token's bytes from that token
-// alone, and the byte count the contract's formula gives.
+// The cache's codes: consistent with base/small_float.hpp, bounded error, one token's bytes from
+// that token alone, and the byte count the contract's formula gives.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,8 @@ namespace quern::kernels {
 namespace {
 
 // What store_kv keeps of a row, read back by the reference.
-std::vector<float> through_cache(const Kernels& kernels, CacheType type, const std::vector<float>& row) {
+std::vector<float> through_cache(const Kernels& kernels, CacheType type,
+                                 const std::vector<float>& row) {
   const CacheLayout layout = make_cache_layout(type, type, row.size(), row.size());
   std::vector<std::byte> block(layout.block_bytes);
   kernels.store_kv(layout, row.data(), row.data(), block.data(), 13);
@@ -22,7 +23,8 @@ std::vector<float> through_cache(const Kernels& kernels, CacheType type, const s
   return k;
 }
 
-// Values that visit every rounding of a small float: all codes, their midpoints, both neighbours of each.
+// Values that visit every rounding of a small float: all codes, their midpoints, both neighbours of
+// each.
 std::vector<float> hard_values(float (*decode)(std::uint32_t), std::uint32_t n_codes) {
   std::vector<float> x;
   for (std::uint32_t code = 0; code + 1 < n_codes; ++code) {
@@ -34,9 +36,15 @@ std::vector<float> hard_values(float (*decode)(std::uint32_t), std::uint32_t n_c
   }
   return x;
 }
-float decode_e4m3(std::uint32_t code) { return base::f8_e4m3_to_float(static_cast<base::F8>(code)); }
-float decode_e5m2(std::uint32_t code) { return base::f8_e5m2_to_float(static_cast<base::F8>(code)); }
-float decode_f16(std::uint32_t code) { return base::f16_to_float(static_cast<base::F16>(code)); }
+float decode_e4m3(std::uint32_t code) {
+  return base::f8_e4m3_to_float(static_cast<base::F8>(code));
+}
+float decode_e5m2(std::uint32_t code) {
+  return base::f8_e5m2_to_float(static_cast<base::F8>(code));
+}
+float decode_f16(std::uint32_t code) {
+  return base::f16_to_float(static_cast<base::F16>(code));
+}
 
 }  // namespace
 
@@ -49,7 +57,8 @@ TEST_CASE("fp8 codes of the cache are those of base") {
       for (float y : {447.0f, 1e-38f, 1e-45f, 0.0f, 1e-10f})
         for (float sign : {1.0f, -1.0f}) x.push_back(sign * y);
       x.push_back(top);
-      const auto y = through_cache(*isa->kernels, e4m3 ? CacheType::fp8_e4m3 : CacheType::fp8_e5m2, x);
+      const auto y =
+          through_cache(*isa->kernels, e4m3 ? CacheType::fp8_e4m3 : CacheType::fp8_e5m2, x);
       for (std::size_t i = 0; i < x.size(); ++i) {
         const float want = e4m3 ? base::f8_e4m3_to_float(base::float_to_f8_e4m3(x[i]))
                                 : base::f8_e5m2_to_float(base::float_to_f8_e5m2(x[i]));
@@ -75,8 +84,8 @@ TEST_CASE("attention reads all 256 fp8 codes as base does") {
         float max = -std::numeric_limits<float>::infinity(), sum = 0, o[16] = {}, output = 0;
         std::vector<float> scratch(attend_scratch_floats(1, layout));
         const AttendState state{&max, &sum, o, 16};
-        isa->kernels->attend({&layout, &blocks, 1, 0, 1, &q, 1, &begin, &end, 0, 1.0f, 0.0f, nullptr,
-                              false, state, scratch.data()});
+        isa->kernels->attend({&layout, &blocks, 1, 0, 1, &q, 1, &begin, &end, 0, 1.0f, 0.0f,
+                              nullptr, false, state, scratch.data()});
         isa->kernels->finish_attention(state, 1, 1, &output, 1, nullptr);
         const float want = type == CacheType::fp8_e4m3 ? decode_e4m3(code) : decode_e5m2(code);
         INFO(isa->name << " code " << code);
@@ -96,9 +105,10 @@ TEST_CASE("f32, bf16 and f16 are kept as base converts them") {
       const auto y = through_cache(*isa->kernels, type, x);
       bool good = true;
       for (std::size_t i = 0; i < x.size(); ++i) {
-        const float want = type == CacheType::f32    ? x[i]
-                           : type == CacheType::bf16 ? base::bf16_to_float(base::float_to_bf16(x[i]))
-                                                     : base::f16_to_float(base::float_to_f16(x[i]));
+        const float want = type == CacheType::f32 ? x[i]
+                           : type == CacheType::bf16
+                               ? base::bf16_to_float(base::float_to_bf16(x[i]))
+                               : base::f16_to_float(base::float_to_f16(x[i]));
         good = good && std::memcmp(&y[i], &want, sizeof(float)) == 0;
       }
       INFO(isa->name << " type " << static_cast<int>(type));
@@ -121,9 +131,10 @@ TEST_CASE("scaled types: error within half a step of the row's largest value, at
           for (std::size_t i = 0; i < n; ++i) {
             const double error = std::abs(static_cast<double>(y[i]) - static_cast<double>(row[i]));
             const double x = std::abs(static_cast<double>(row[i]));
-            const double step = type == CacheType::int8       ? static_cast<double>(top) / 127.0
-                                : type == CacheType::fp8_e4m3 ? std::max(x / 8, static_cast<double>(top) * 0x1p-17)
-                                                              : std::max(x / 4, static_cast<double>(top) * 0x1p-31);
+            const double step = type == CacheType::int8 ? static_cast<double>(top) / 127.0
+                                : type == CacheType::fp8_e4m3
+                                    ? std::max(x / 8, static_cast<double>(top) * 0x1p-17)
+                                    : std::max(x / 4, static_cast<double>(top) * 0x1p-31);
             INFO(isa->name << " type " << static_cast<int>(type) << " size " << size << " n " << n);
             REQUIRE(std::isfinite(y[i]));
             REQUIRE(error <= 0.5 * step * (1 + 1e-5));
@@ -138,9 +149,11 @@ TEST_CASE("zero, tiny and non-finite rows of scaled types") {
   for (const IsaInfo* isa : supported_isas()) {
     for (CacheType type : {CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2}) {
       for (float value : {0.0f, -0.0f, 1e-40f, 1e-31f})
-        for (float y : through_cache(*isa->kernels, type, std::vector<float>(20, value))) CHECK(y == 0.0f);
-      for (float value : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-                          std::numeric_limits<float>::quiet_NaN()}) {
+        for (float y : through_cache(*isa->kernels, type, std::vector<float>(20, value)))
+          CHECK(y == 0.0f);
+      for (float value :
+           {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+            std::numeric_limits<float>::quiet_NaN()}) {
         std::vector<float> row(20, 1.0f);
         row[7] = value;  // the whole row is lost, and says so
         for (float y : through_cache(*isa->kernels, type, row)) CHECK(std::isnan(y));
@@ -154,10 +167,12 @@ TEST_CASE("a token's bytes depend on that token alone, in any order, on every in
     for (CacheType v_type : kCacheTypes) {
       for (std::size_t d : {5u, 16u, 80u, 130u}) {
         const CacheLayout layout = make_cache_layout(k_type, v_type, d, d + 3);
-        const auto k = normal_values(kBlockTokens * d, 1), v = normal_values(kBlockTokens * (d + 3), 2);
+        const auto k = normal_values(kBlockTokens * d, 1),
+                   v = normal_values(kBlockTokens * (d + 3), 2);
         std::vector<std::byte> expected(layout.block_bytes, std::byte{0xff});
         for (std::size_t t = 0; t < kBlockTokens; ++t)
-          all_isas().back().kernels->store_kv(layout, &k[t * d], &v[t * (d + 3)], expected.data(), t);
+          all_isas().back().kernels->store_kv(layout, &k[t * d], &v[t * (d + 3)], expected.data(),
+                                              t);
         // Nothing of the block is left unwritten: padding is zeros, not leftovers.
         std::vector<std::byte> other(layout.block_bytes, std::byte{0x00});
         for (const IsaInfo* isa : supported_isas()) {
@@ -166,7 +181,8 @@ TEST_CASE("a token's bytes depend on that token alone, in any order, on every in
             const std::size_t t = (i * 11 + 5) % kBlockTokens;
             isa->kernels->store_kv(layout, &k[t * d], &v[t * (d + 3)], other.data(), t);
           }
-          INFO(isa->name << " types " << static_cast<int>(k_type) << " " << static_cast<int>(v_type) << " d " << d);
+          INFO(isa->name << " types " << static_cast<int>(k_type) << " " << static_cast<int>(v_type)
+                         << " d " << d);
           CHECK(other == expected);
         }
       }
@@ -181,10 +197,13 @@ TEST_CASE("block bytes follow the formula and every part starts on a line") {
         const CacheLayout layout = make_cache_layout(k_type, v_type, d, d);
         const std::size_t lane = 4 / cache_value_bytes(k_type);
         const std::size_t k_width = (d + lane - 1) / lane * lane, v_width = (d + 15) / 16 * 16;
-        const std::size_t scales = (cache_has_scales(k_type) ? 1u : 0u) + (cache_has_scales(v_type) ? 1u : 0u);
-        CHECK(layout.block_bytes == kBlockTokens * (k_width * cache_value_bytes(k_type) +
-                                                    v_width * cache_value_bytes(v_type) + 4 * scales));
-        for (std::size_t offset : {layout.v_offset, layout.k_scale_offset, layout.v_scale_offset, layout.block_bytes})
+        const std::size_t scales =
+            (cache_has_scales(k_type) ? 1u : 0u) + (cache_has_scales(v_type) ? 1u : 0u);
+        CHECK(layout.block_bytes ==
+              kBlockTokens * (k_width * cache_value_bytes(k_type) +
+                              v_width * cache_value_bytes(v_type) + 4 * scales));
+        for (std::size_t offset :
+             {layout.v_offset, layout.k_scale_offset, layout.v_scale_offset, layout.block_bytes})
           CHECK(offset % 64 == 0);
       }
     }

@@ -1,5 +1,5 @@
-// Norms, rotary positions, activations and sums: against float64, bit-equal on every instruction set, for
-// every tail length, and at the edges of the float range.
+// Norms, rotary positions, activations and sums: against float64, bit-equal on every instruction
+// set, for every tail length, and at the edges of the float range.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,7 +22,9 @@ std::vector<const IsaInfo*> isas() {
     if (isa.supported) found.push_back(&isa);
   return found;
 }
-const Kernels& scalar() { return *all_isas().back().kernels; }
+const Kernels& scalar() {
+  return *all_isas().back().kernels;
+}
 
 std::vector<float> normal(std::size_t n, unsigned seed, float sigma = 1.0f, float mean = 0.0f) {
   std::mt19937 generator(seed);
@@ -44,16 +46,22 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 double exact(ActivationOp op, double x) {
   const double u = 0.7978845608028654 * (x + 0.044715 * x * x * x);
   switch (op) {
-    case ActivationOp::relu: return x > 0 ? x : 0.0;
-    case ActivationOp::silu: return x / (1 + std::exp(-x));
-    case ActivationOp::gelu_erf: return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
-    case ActivationOp::gelu_tanh: return x / (1 + std::exp(-2 * u));
-    case ActivationOp::gelu_quick: return x / (1 + std::exp(-1.702 * x));
+    case ActivationOp::relu:
+      return x > 0 ? x : 0.0;
+    case ActivationOp::silu:
+      return x / (1 + std::exp(-x));
+    case ActivationOp::gelu_erf:
+      return x * 0.5 * std::erfc(-x / std::sqrt(2.0));
+    case ActivationOp::gelu_tanh:
+      return x / (1 + std::exp(-2 * u));
+    case ActivationOp::gelu_quick:
+      return x / (1 + std::exp(-1.702 * x));
   }
   return 0;
 }
-constexpr ActivationOp kActivations[] = {ActivationOp::relu, ActivationOp::silu, ActivationOp::gelu_erf,
-                                         ActivationOp::gelu_tanh, ActivationOp::gelu_quick};
+constexpr ActivationOp kActivations[] = {ActivationOp::relu, ActivationOp::silu,
+                                         ActivationOp::gelu_erf, ActivationOp::gelu_tanh,
+                                         ActivationOp::gelu_quick};
 
 }  // namespace
 
@@ -131,14 +139,16 @@ TEST_CASE("norms of every width equal float64") {
             mean /= static_cast<double>(n);
           }
           for (float v : x) squares += std::pow(static_cast<double>(v) - mean, 2.0);
-          const double inverse = 1 / std::sqrt(squares / static_cast<double>(n) + static_cast<double>(1e-5f));
+          const double inverse =
+              1 / std::sqrt(squares / static_cast<double>(n) + static_cast<double>(1e-5f));
           for (std::size_t i = 0; i < n; ++i) {
             const double z = (static_cast<double>(x[i]) - mean) * inverse;
             const double want = z * static_cast<double>(weight[i]) + static_cast<double>(bias[i]);
             // A layer norm in float loses the rounding of the mean, once per value.
             const double slack = 4e-7 * std::abs(mean) * inverse * (wide ? 0.0 : 1.0) + 1e-6;
             INFO(isa->name << " n " << n << " op " << static_cast<int>(op) << " f64 " << wide);
-            CHECK(std::abs(static_cast<double>(y[i]) - want) <= slack * (1 + std::abs(weight[i])) + 1e-7 * std::abs(want));
+            CHECK(std::abs(static_cast<double>(y[i]) - want) <=
+                  slack * (1 + std::abs(weight[i])) + 1e-7 * std::abs(want));
           }
         }
       }

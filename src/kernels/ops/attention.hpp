@@ -1,10 +1,10 @@
 // Attention of the queries of one KV head over one tile of keys, and the end of the softmax.
-// A query's result depends on its own row and the keys it sees, nothing else: not on the queries beside it
-// (prefill in any chunks = token by token) and not on what lies in slots it does not see (never written, or
-// left over from a roll-back, NaN included).
+// A query's result depends on its own row and the keys it sees, nothing else: not on the queries
+// beside it (prefill in any chunks = token by token) and not on what lies in slots it does not see
+// (never written, or left over from a roll-back, NaN included).
 //
-// Per row and tile: scores; softcap, ALiBi; max; p = exp(score - max); sum in 16 lanes (key % 16), then the
-// fixed tree; o = p v with keys ascending; one merge into the running state.
+// Per row and tile: scores; softcap, ALiBi; max; p = exp(score - max); sum in 16 lanes (key % 16),
+// then the fixed tree; o = p v with keys ascending; one merge into the running state.
 #pragma once
 
 #include <cstddef>
@@ -102,8 +102,10 @@ struct AttentionOps {
       seen[r] = 0;
       for (std::size_t half = 0; half < kHalves; ++half) {
         const std::size_t key = args.first_key + half * kHalfBlock;
-        const std::uint32_t mask = half < 2 * args.n_blocks
-            ? below(end, key) & (~below(begin, key) | below(args.sinks, key)) : 0u;
+        const std::uint32_t mask =
+            half < 2 * args.n_blocks
+                ? below(end, key) & (~below(begin, key) | below(args.sinks, key))
+                : 0u;
         keys[r][half] = static_cast<std::uint16_t>(mask);
         seen[r] |= std::uint32_t{mask != 0} << half;
       }
@@ -194,7 +196,8 @@ struct AttentionOps {
 
   static void weigh_values(Work& work) {
     const AttendArgs& args = work.args;
-    for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
+    for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16)
+      P::store(work.o + i, P::zero());
     for (std::size_t half = 0; half < kHalves; ++half) {
       if (!work.any_row(half)) continue;
       const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer);

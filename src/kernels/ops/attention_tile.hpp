@@ -1,6 +1,6 @@
-// The two products of attention over one half block of 16 keys, for several query rows at once: scores
-// (q k) and outputs (p v). A row's result has one order of operations - dimensions ascending in the scores,
-// keys ascending in the outputs - whatever number of rows is taken together.
+// The two products of attention over one half block of 16 keys, for several query rows at once:
+// scores (q k) and outputs (p v). A row's result has one order of operations - dimensions ascending
+// in the scores, keys ascending in the outputs - whatever number of rows is taken together.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ struct AttentionTile {
     const float* k;      // [2 half blocks][>= d_k][16 tokens]
     std::size_t k_step;  // floats from one half block to the next
     std::size_t d_k;
-    const float* q;      // [rows, q_stride]
+    const float* q;  // [rows, q_stride]
     std::size_t q_stride;
-    float* out;          // [rows, kTileTokens]
+    float* out;  // [rows, kTileTokens]
   };
 
   // K of a block as floats: the cache's own memory if that is its form, else `buffer`.
@@ -37,12 +37,24 @@ struct AttentionTile {
     const std::size_t n_lines = (layout.d_k + per_word - 1) / per_word;
     Scores scores{buffer, n_lines * per_word * 16, layout.d_k, nullptr, 0, nullptr};
     switch (layout.k_type) {
-      case CacheType::f32: scores.k = reinterpret_cast<const float*>(block); break;
-      case CacheType::bf16: expand<CacheType::bf16>(block, 2 * n_lines, 1, buffer); break;
-      case CacheType::f16: expand<CacheType::f16>(block, 2 * n_lines, 1, buffer); break;
-      case CacheType::int8: expand<CacheType::int8>(block, 2 * n_lines, 1, buffer); break;
-      case CacheType::fp8_e4m3: expand<CacheType::fp8_e4m3>(block, 2 * n_lines, 1, buffer); break;
-      case CacheType::fp8_e5m2: expand<CacheType::fp8_e5m2>(block, 2 * n_lines, 1, buffer); break;
+      case CacheType::f32:
+        scores.k = reinterpret_cast<const float*>(block);
+        break;
+      case CacheType::bf16:
+        expand<CacheType::bf16>(block, 2 * n_lines, 1, buffer);
+        break;
+      case CacheType::f16:
+        expand<CacheType::f16>(block, 2 * n_lines, 1, buffer);
+        break;
+      case CacheType::int8:
+        expand<CacheType::int8>(block, 2 * n_lines, 1, buffer);
+        break;
+      case CacheType::fp8_e4m3:
+        expand<CacheType::fp8_e4m3>(block, 2 * n_lines, 1, buffer);
+        break;
+      case CacheType::fp8_e5m2:
+        expand<CacheType::fp8_e5m2>(block, 2 * n_lines, 1, buffer);
+        break;
     }
     return scores;
   }
@@ -54,41 +66,68 @@ struct AttentionTile {
     const std::size_t groups = kHalfBlock * cache_value_bytes(layout.v_type) / 4;
     const std::byte* lines = block + layout.v_offset + half * groups * chunks * 64;
     switch (layout.v_type) {
-      case CacheType::f32: return reinterpret_cast<const float*>(lines);
-      case CacheType::bf16: expand<CacheType::bf16>(lines, groups, chunks, buffer); break;
-      case CacheType::f16: expand<CacheType::f16>(lines, groups, chunks, buffer); break;
-      case CacheType::int8: expand<CacheType::int8>(lines, groups, chunks, buffer); break;
-      case CacheType::fp8_e4m3: expand<CacheType::fp8_e4m3>(lines, groups, chunks, buffer); break;
-      case CacheType::fp8_e5m2: expand<CacheType::fp8_e5m2>(lines, groups, chunks, buffer); break;
+      case CacheType::f32:
+        return reinterpret_cast<const float*>(lines);
+      case CacheType::bf16:
+        expand<CacheType::bf16>(lines, groups, chunks, buffer);
+        break;
+      case CacheType::f16:
+        expand<CacheType::f16>(lines, groups, chunks, buffer);
+        break;
+      case CacheType::int8:
+        expand<CacheType::int8>(lines, groups, chunks, buffer);
+        break;
+      case CacheType::fp8_e4m3:
+        expand<CacheType::fp8_e4m3>(lines, groups, chunks, buffer);
+        break;
+      case CacheType::fp8_e5m2:
+        expand<CacheType::fp8_e5m2>(lines, groups, chunks, buffer);
+        break;
     }
     return buffer;
   }
 
-  // The scores of n <= kRows rows and a block's 32 keys. Both half blocks at once where registers allow:
-  // eight sums hide the latency of fma.
+  // The scores of n <= kRows rows and a block's 32 keys. Both half blocks at once where registers
+  // allow: eight sums hide the latency of fma.
   static void dot_rows(const Scores& a, std::size_t n) {
     switch (n) {
-      case 1: dot_block<1, 2>(a); break;
-      case 2: dot_block<2, 2>(a); break;
-      case 3: dot_block<3, kWide ? 2 : 1>(a); break;
-      default: dot_block<4, kWide ? 2 : 1>(a); break;
+      case 1:
+        dot_block<1, 2>(a);
+        break;
+      case 2:
+        dot_block<2, 2>(a);
+        break;
+      case 3:
+        dot_block<3, kWide ? 2 : 1>(a);
+        break;
+      default:
+        dot_block<4, kWide ? 2 : 1>(a);
+        break;
     }
   }
 
   // The rows' outputs [width] += sum over the 16 keys of p[r * p_stride + key] * v[key].
   struct Values {
-    const float* v;    // [16 keys, width]
+    const float* v;  // [16 keys, width]
     std::size_t width;
-    const float* p;    // [rows, p_stride]
+    const float* p;  // [rows, p_stride]
     std::size_t p_stride;
-    float* out;        // [rows, width]
+    float* out;  // [rows, width]
   };
   static void add_values(const Values& a, std::size_t n) {  // n <= kRows rows
     switch (n) {
-      case 1: add_rows<1, 4>(a); break;
-      case 2: add_rows<2, kWide ? 4 : 2>(a); break;
-      case 3: add_rows<3, kWide ? 4 : 1>(a); break;
-      default: add_rows<4, kWide ? 4 : 1>(a); break;
+      case 1:
+        add_rows<1, 4>(a);
+        break;
+      case 2:
+        add_rows<2, kWide ? 4 : 2>(a);
+        break;
+      case 3:
+        add_rows<3, kWide ? 4 : 1>(a);
+        break;
+      default:
+        add_rows<4, kWide ? 4 : 1>(a);
+        break;
     }
   }
 
@@ -115,7 +154,8 @@ struct AttentionTile {
     for (std::size_t half = 0; half < 2; half += kHalves) dot<kN, kHalves>(a, half);
   }
 
-  // out[r][16 half + lane] = sum over d of q[r][d] * k[half][d][lane], kHalves half blocks from `first` on.
+  // out[r][16 half + lane] = sum over d of q[r][d] * k[half][d][lane], kHalves half blocks from
+  // `first` on.
   template <std::size_t kN, std::size_t kHalves>
   static void dot(const Scores& a, std::size_t first) {
     V16 sum[kN][kHalves];
@@ -172,7 +212,8 @@ struct AttentionTile {
       const auto key = static_cast<std::size_t>(__builtin_ctz(rest));
       const V16 weight = P::set(a.p[key]);
       const float* row = a.v + key * a.width + column;
-      for (std::size_t c = 0; c < kChunks; ++c) sum[c] = P::fma(weight, P::load(row + 16 * c), sum[c]);
+      for (std::size_t c = 0; c < kChunks; ++c)
+        sum[c] = P::fma(weight, P::load(row + 16 * c), sum[c]);
     }
     for (std::size_t c = 0; c < kChunks; ++c) P::store(a.out + column + 16 * c, sum[c]);
   }

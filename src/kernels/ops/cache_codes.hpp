@@ -1,6 +1,7 @@
 // Values of the KV cache: encoding to each cache type and expansion to float, line by line.
 // Integer arithmetic in plain loops over sixteen lanes, which every compiler turns into vectors; no
-// rounding depends on how. No float here is ever subnormal where it matters, so flush modes change nothing.
+// rounding depends on how. No float here is ever subnormal where it matters, so flush modes change
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -24,30 +25,32 @@ struct CacheCodes {
     return (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u) : rounded;
   }
 
-  // To a float with kMantissa bits and exponent bias kBias, ties to even, for magnitudes that do not
-  // overflow. Below the smallest normal the sum with a float whose last bit is the smallest subnormal rounds.
+  // To a float with kMantissa bits and exponent bias kBias, ties to even, for magnitudes that do
+  // not overflow. Below the smallest normal the sum with a float whose last bit is the smallest
+  // subnormal rounds.
   template <int kMantissa, int kBias>
   static std::uint32_t narrow(std::uint32_t magnitude) {
     constexpr int kDrop = 23 - kMantissa;
     constexpr std::uint32_t kSmallestNormal = std::uint32_t{127 + 1 - kBias} << 23;
     constexpr std::uint32_t kMagic = std::uint32_t{127 + 1 - kBias + kDrop} << 23;
     const std::uint32_t odd = magnitude >> kDrop & 1u;
-    const std::uint32_t normal = (magnitude - (std::uint32_t{127 - kBias} << 23) +
-                                  ((1u << (kDrop - 1)) - 1u) + odd) >> kDrop;
+    const std::uint32_t normal =
+        (magnitude - (std::uint32_t{127 - kBias} << 23) + ((1u << (kDrop - 1)) - 1u) + odd) >>
+        kDrop;
     const std::uint32_t subnormal = bits_of(float_of(magnitude) + float_of(kMagic)) - kMagic;
     return magnitude < kSmallestNormal ? subnormal : normal;
   }
 
   static std::uint32_t to_f16(float x) {
     const std::uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
-    const std::uint32_t limit = 0x477ff000u;               // 65520 and more round to infinity
+    const std::uint32_t limit = 0x477ff000u;  // 65520 and more round to infinity
     std::uint32_t code = narrow<10, 15>(magnitude < limit ? magnitude : 0u);
     code = magnitude >= limit ? 0x7c00u : code;
     code = magnitude > 0x7f800000u ? 0x7e00u : code;
     return (bits >> 16 & 0x8000u) | code;
   }
-  static std::uint32_t to_e4m3(float x) { return to_f8<3, 7, 0x43e00000u, 0x7fu>(x); }    // 448
-  static std::uint32_t to_e5m2(float x) { return to_f8<2, 15, 0x47600000u, 0x7fu>(x); }   // 57344
+  static std::uint32_t to_e4m3(float x) { return to_f8<3, 7, 0x43e00000u, 0x7fu>(x); }   // 448
+  static std::uint32_t to_e5m2(float x) { return to_f8<2, 15, 0x47600000u, 0x7fu>(x); }  // 57344
 
   // |x| < 2^22: the sum leaves the whole number in the low bits. Clamped to the symmetric range.
   static std::uint32_t to_i8(float x) {
@@ -74,20 +77,23 @@ struct CacheCodes {
   // ---- code -> float ----
   static float from_e4m3(std::uint32_t code) {
     const std::uint32_t m = code & 0x7fu;
-    const std::uint32_t subnormal = bits_of(static_cast<float>(static_cast<std::int32_t>(m)) * 0x1p-9f);
+    const std::uint32_t subnormal =
+        bits_of(static_cast<float>(static_cast<std::int32_t>(m)) * 0x1p-9f);
     std::uint32_t bits = m < 8u ? subnormal : (m << 20) + (120u << 23);
     bits = m == 0x7fu ? 0x7fc00000u : bits;
     return float_of(bits | (code & 0x80u) << 24);
   }
   static float from_e5m2(std::uint32_t code) {
     const std::uint32_t m = code & 0x7fu;
-    const std::uint32_t subnormal = bits_of(static_cast<float>(static_cast<std::int32_t>(m)) * 0x1p-16f);
+    const std::uint32_t subnormal =
+        bits_of(static_cast<float>(static_cast<std::int32_t>(m)) * 0x1p-16f);
     std::uint32_t bits = m < 4u ? subnormal : (m << 21) + (112u << 23);
     bits = m >= 0x7cu ? (m == 0x7cu ? 0x7f800000u : 0x7fc00000u) : bits;
     return float_of(bits | (code & 0x80u) << 24);
   }
 
-  // One 64-byte line, 16 lanes of 4 / 2 / 1 values: value j of every lane becomes the row out + j * stride.
+  // One 64-byte line, 16 lanes of 4 / 2 / 1 values: value j of every lane becomes the row out + j *
+  // stride.
   template <CacheType kType>
   static void expand_line(const std::byte* line, float* out, std::size_t stride) {
     if constexpr (kType == CacheType::f32) {
@@ -111,7 +117,8 @@ struct CacheCodes {
   template <int kMantissa, int kBias, std::uint32_t kLargest, std::uint32_t kNan>
   static std::uint32_t to_f8(float x) {
     const std::uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
-    const std::uint32_t code = narrow<kMantissa, kBias>(magnitude < kLargest ? magnitude : kLargest);
+    const std::uint32_t code =
+        narrow<kMantissa, kBias>(magnitude < kLargest ? magnitude : kLargest);
     return (bits >> 24 & 0x80u) | (magnitude > 0x7f800000u ? kNan : code);
   }
 

@@ -1,5 +1,6 @@
-// Writes one token's K and V rows of one KV head into its cache block (layout: attention_types.hpp).
-// Only that token's bytes are written, so tokens of one block may be stored in any order.
+// Writes one token's K and V rows of one KV head into its cache block (layout:
+// attention_types.hpp). Only that token's bytes are written, so tokens of one block may be stored
+// in any order.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +19,45 @@ struct CacheStore {
     const Row k_row = scaled_row(layout.k_type, k, layout.d_k, block + layout.k_scale_offset, slot);
     const Row v_row = scaled_row(layout.v_type, v, layout.d_v, block + layout.v_scale_offset, slot);
     switch (layout.k_type) {
-      case CacheType::f32: store_k<CacheType::f32>(k_row, block, slot); break;
-      case CacheType::bf16: store_k<CacheType::bf16>(k_row, block, slot); break;
-      case CacheType::f16: store_k<CacheType::f16>(k_row, block, slot); break;
-      case CacheType::int8: store_k<CacheType::int8>(k_row, block, slot); break;
-      case CacheType::fp8_e4m3: store_k<CacheType::fp8_e4m3>(k_row, block, slot); break;
-      case CacheType::fp8_e5m2: store_k<CacheType::fp8_e5m2>(k_row, block, slot); break;
+      case CacheType::f32:
+        store_k<CacheType::f32>(k_row, block, slot);
+        break;
+      case CacheType::bf16:
+        store_k<CacheType::bf16>(k_row, block, slot);
+        break;
+      case CacheType::f16:
+        store_k<CacheType::f16>(k_row, block, slot);
+        break;
+      case CacheType::int8:
+        store_k<CacheType::int8>(k_row, block, slot);
+        break;
+      case CacheType::fp8_e4m3:
+        store_k<CacheType::fp8_e4m3>(k_row, block, slot);
+        break;
+      case CacheType::fp8_e5m2:
+        store_k<CacheType::fp8_e5m2>(k_row, block, slot);
+        break;
     }
     std::byte* values = block + layout.v_offset;
     switch (layout.v_type) {
-      case CacheType::f32: store_v<CacheType::f32>(v_row, values, slot); break;
-      case CacheType::bf16: store_v<CacheType::bf16>(v_row, values, slot); break;
-      case CacheType::f16: store_v<CacheType::f16>(v_row, values, slot); break;
-      case CacheType::int8: store_v<CacheType::int8>(v_row, values, slot); break;
-      case CacheType::fp8_e4m3: store_v<CacheType::fp8_e4m3>(v_row, values, slot); break;
-      case CacheType::fp8_e5m2: store_v<CacheType::fp8_e5m2>(v_row, values, slot); break;
+      case CacheType::f32:
+        store_v<CacheType::f32>(v_row, values, slot);
+        break;
+      case CacheType::bf16:
+        store_v<CacheType::bf16>(v_row, values, slot);
+        break;
+      case CacheType::f16:
+        store_v<CacheType::f16>(v_row, values, slot);
+        break;
+      case CacheType::int8:
+        store_v<CacheType::int8>(v_row, values, slot);
+        break;
+      case CacheType::fp8_e4m3:
+        store_v<CacheType::fp8_e4m3>(v_row, values, slot);
+        break;
+      case CacheType::fp8_e5m2:
+        store_v<CacheType::fp8_e5m2>(v_row, values, slot);
+        break;
     }
   }
 
@@ -44,8 +69,8 @@ struct CacheStore {
     bool plain;     // no scale
   };
 
-  // Writes the row's scale, if its type has one. A non-finite row keeps a NaN scale, so that it shows up
-  // in the logits instead of passing for zeros.
+  // Writes the row's scale, if its type has one. A non-finite row keeps a NaN scale, so that it
+  // shows up in the logits instead of passing for zeros.
   static Row scaled_row(CacheType type, const float* x, std::size_t n, std::byte* scales,
                         std::size_t slot) {
     if (!cache_has_scales(type)) return {x, n, 1.0f, true};
@@ -81,7 +106,8 @@ struct CacheStore {
     for (std::size_t i = 0; i < kChunk; ++i) codes[i] = Codes::template encode<kType>(values[i]);
   }
 
-  // [2 half blocks][d_k / e lines][16 tokens][e values]: a word of e values in each line of its half block.
+  // [2 half blocks][d_k / e lines][16 tokens][e values]: a word of e values in each line of its
+  // half block.
   template <CacheType kType>
   static void store_k(const Row& row, std::byte* block, std::size_t slot) {
     constexpr std::size_t kBytes = cache_value_bytes(kType), kPerWord = 4 / kBytes;
@@ -95,7 +121,8 @@ struct CacheStore {
       const std::size_t n = rest < kChunk / kPerWord ? rest : kChunk / kPerWord;
       for (std::size_t i = 0; i < n; ++i) {
         std::uint32_t word = 0;
-        for (std::size_t j = 0; j < kPerWord; ++j) word |= codes[i * kPerWord + j] << (8 * kBytes * j);
+        for (std::size_t j = 0; j < kPerWord; ++j)
+          word |= codes[i * kPerWord + j] << (8 * kBytes * j);
         __builtin_memcpy(words + (first_line + i) * 64, &word, 4);
       }
     }
@@ -112,7 +139,8 @@ struct CacheStore {
       encode_chunk<kType>(row, first, codes);
       const std::size_t n = width - first < kChunk ? width - first : kChunk;
       // Little-endian: the low bytes of the code are the value.
-      for (std::size_t i = 0; i < n; ++i) __builtin_memcpy(out + (first + i) * 4, &codes[i], kBytes);
+      for (std::size_t i = 0; i < n; ++i)
+        __builtin_memcpy(out + (first + i) * 4, &codes[i], kBytes);
     }
   }
 };

@@ -1,6 +1,6 @@
-// exp, expm1, tanh, sigmoid and the Gaussian tail on sixteen lanes, from the primitives only: no libm, so
-// that every ISA gives the same bits. Polynomials are minimax fits in float (errors beside them).
-// NaN gives NaN; nothing here reads memory.
+// exp, expm1, tanh, sigmoid and the Gaussian tail on sixteen lanes, from the primitives only: no
+// libm, so that every ISA gives the same bits. Polynomials are minimax fits in float (errors beside
+// them). NaN gives NaN; nothing here reads memory.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ struct Exp {
 
   // x = n ln 2 + r, |r| <= ln 2 / 2; expm1_r = e^r - 1 to 4e-9. x must be in [-105, 90] or NaN.
   struct Reduced {
-    V16 n;         // whole number in [-152, 130]; -152 for NaN, so that it can become an exponent
-    V16 expm1_r;   // NaN for NaN
+    V16 n;        // whole number in [-152, 130]; -152 for NaN, so that it can become an exponent
+    V16 expm1_r;  // NaN for NaN
   };
   static Reduced reduce(V16 x) {
     constexpr float kLog2E = 1.44269504088896341f;
-    constexpr float kLn2High = 0.693359375f;         // 10 bits: n * kLn2High is exact
+    constexpr float kLn2High = 0.693359375f;  // 10 bits: n * kLn2High is exact
     constexpr float kLn2Low = -2.12194440054690583e-4f;
     const V16 n = P::max(whole(P::mul(x, P::set(kLog2E))), P::set(-152.0f));
     V16 r = P::fma(n, P::set(-kLn2High), x);
@@ -55,9 +55,7 @@ struct Exp {
     return P::div(e, P::add(e, P::set(2.0f)));
   }
 
-  static V16 softcap(V16 x, float cap) {
-    return P::mul(P::set(cap), tanh(P::div(x, P::set(cap))));
-  }
+  static V16 softcap(V16 x, float cap) { return P::mul(P::set(cap), tanh(P::div(x, P::set(cap)))); }
 
   // x / (1 + e^-t): x * sigmoid(t).
   static V16 times_sigmoid(V16 x, V16 t) {

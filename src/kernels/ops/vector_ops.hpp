@@ -1,5 +1,6 @@
 // Vector operations of a layer besides products: norms, rotary positions, activations, sums.
-// Written once over sixteen lanes with one order of operations; any length, nothing beyond n is touched.
+// Written once over sixteen lanes with one order of operations; any length, nothing beyond n is
+// touched.
 #pragma once
 
 #include <cstddef>
@@ -108,9 +109,9 @@ struct VectorOps {
     const float n = static_cast<float>(args.n);
     float mean = 0.0f;
     if (args.op == NormOp::layer_norm) {
-      mean = sum(args.n, [&](V16 t, std::size_t i, std::size_t m) {
-        return P::add(t, get(x + i, m));
-      }) / n;
+      mean = sum(args.n,
+                 [&](V16 t, std::size_t i, std::size_t m) { return P::add(t, get(x + i, m)); }) /
+             n;
     }
     const V16 centre = P::set(mean);
     const float squares = sum(args.n, [&](V16 t, std::size_t i, std::size_t m) {
@@ -181,8 +182,8 @@ struct VectorOps {
     return E::times_sigmoid(x, P::mul(x, cubic));
   }
 
-  // x Phi(x) = max(x, 0) - |x| (1 - Phi(|x|)): one formula for both signs. |x| stops at 6, where the
-  // product is 6e-9.
+  // x Phi(x) = max(x, 0) - |x| (1 - Phi(|x|)): one formula for both signs. |x| stops at 6, where
+  // the product is 6e-9.
   static V16 gelu_erf(V16 x) {
     const V16 magnitude = P::min(P::set(6.0f), P::abs(x));
     return P::sub(relu(x), P::mul(magnitude, E::normal_tail(magnitude)));
@@ -191,11 +192,21 @@ struct VectorOps {
   template <class Body>
   static void with_function(ActivationOp op, Body body) {
     switch (op) {
-      case ActivationOp::relu: body([](V16 x) { return relu(x); }); break;
-      case ActivationOp::silu: body([](V16 x) { return silu(x); }); break;
-      case ActivationOp::gelu_erf: body([](V16 x) { return gelu_erf(x); }); break;
-      case ActivationOp::gelu_tanh: body([](V16 x) { return gelu_tanh(x); }); break;
-      case ActivationOp::gelu_quick: body([](V16 x) { return gelu_quick(x); }); break;
+      case ActivationOp::relu:
+        body([](V16 x) { return relu(x); });
+        break;
+      case ActivationOp::silu:
+        body([](V16 x) { return silu(x); });
+        break;
+      case ActivationOp::gelu_erf:
+        body([](V16 x) { return gelu_erf(x); });
+        break;
+      case ActivationOp::gelu_tanh:
+        body([](V16 x) { return gelu_tanh(x); });
+        break;
+      case ActivationOp::gelu_quick:
+        body([](V16 x) { return gelu_quick(x); });
+        break;
     }
   }
 };
