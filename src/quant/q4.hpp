@@ -110,6 +110,26 @@ struct Q4 {
     }
   }
 
+  // The sums of 32 columns for one token, where an ISA has something better than lines of operands:
+  // dot_group(block, columns, group, a [32], even, odd) adds to either sum.
+  template <class P>
+  static constexpr bool kHasDotGroup = P::kHasDotEighths;
+  template <class P>
+  [[gnu::always_inline]] static void dot_group(const std::byte* super_block, std::size_t columns,
+                                               std::size_t group, const std::int8_t* a,
+                                               typename P::I16& even, typename P::I16& odd) {
+    constexpr const Tables<P>& t = kTables<P>;
+    const std::byte* ids = super_block + ids_offset(columns) + group * kPanelRows;
+    const std::byte* codes = super_block + 4 * group * kLineBytes;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const typename P::Line row = i < 2 ? P::row_low_nibbles(ids) : P::row_high_nibbles(ids);
+      const auto s = P::scale_line(P::lookup16(t.sub_scales, row));
+      const typename P::Line packed = P::load_line(codes + i * kLineBytes);
+      even = P::dot4_eighths(even, P::lookup16(t.codes, P::low_nibbles(packed)), s, P::quad(a + 8 * i));
+      odd = P::dot4_eighths(odd, P::lookup16(t.codes, P::high_nibbles(packed)), s, P::quad(a + 8 * i + 4));
+    }
+  }
+
   // See FormatTraits (format.hpp).
   static void encode(const float* values, std::size_t stride, std::size_t columns,
                      const float* importance, std::byte* super_block);

@@ -79,6 +79,7 @@ struct FloatMatmul {
   template <std::size_t kPanels, std::size_t kTokens>
   static void tile(const TileArgs& a) {
     V16 acc[kTokens][kPanels];
+#pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t)
       for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = P::zero();
     constexpr std::size_t kStep = F::kColumnStep;
@@ -99,6 +100,7 @@ struct FloatMatmul {
         multiply<kPanels, kTokens, 1>(a, k, w, acc);
       }
     }
+#pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t)
       for (std::size_t p = 0; p < kPanels; ++p) {
         float* out = a.out + t * a.out_stride + p * quant::kPanelRows;
@@ -111,6 +113,7 @@ struct FloatMatmul {
                                               const V16 (&w)[kPanels][kStep],
                                               V16 (&acc)[kTokens][kPanels]) {
     for (std::size_t j = 0; j < kColumns; ++j)
+#pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t) {
         const V16 x = P::set(a.x[t * a.x_stride + k + j]);
         for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = P::fma(w[p][j], x, acc[t][p]);

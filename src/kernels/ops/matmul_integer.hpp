@@ -81,13 +81,8 @@ struct IntegerMatmul {
       const std::int32_t sum = args.q.sums[group];
       I16 even = P::iset(-kOffset * sum), odd = P::izero();
       for (std::size_t c = begin; c < end; c += quant::kGroupColumns) {
-        const std::int8_t* a = args.q.codes + k + c;
         prefetch_group(block, c);
-        F::template for_each_line<P>(block, columns, c / quant::kGroupColumns,
-                                     [&](std::size_t i, Line w) __attribute__((always_inline)) {
-          if (i % 2 == 0) even = dot(even, w, P::quad(a + 4 * i));
-          else odd = dot(odd, w, P::quad(a + 4 * i));
-        });
+        dot_group(block, columns, c / quant::kGroupColumns, args.q.codes + k + c, even, odd);
       }
       const V16 d_a = P::set(args.q.scales[group]);
       const V16 d = P::mul(F::template scales<P>(block, columns, begin / quant::kGroupColumns), d_a);
@@ -98,6 +93,20 @@ struct IntegerMatmul {
       }
     }
     return y;
+  }
+
+  // Adds the products of 32 columns to two chains of sums.
+  [[gnu::always_inline]] static void dot_group(const std::byte* block, std::size_t columns, std::size_t group,
+                                               const std::int8_t* a, I16& even, I16& odd) {
+    if constexpr (requires { requires F::template kHasDotGroup<P>; }) {
+      F::template dot_group<P>(block, columns, group, a, even, odd);
+    } else {
+      F::template for_each_line<P>(block, columns, group,
+                                   [&](std::size_t i, Line w) __attribute__((always_inline)) {
+        I16& sum = i % 2 == 0 ? even : odd;
+        sum = dot(sum, w, P::quad(a + 4 * i));
+      });
+    }
   }
 
   // The hardware's own prefetch stops at every page; a group is code_lines(32) lines.
@@ -183,18 +192,21 @@ struct IntegerMatmul {
   template <std::size_t kPanels, std::size_t kTokens>
   static void tile(const TileArgs& a) {
     V16 y[kTokens][kPanels];
+#pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t)
       for (std::size_t p = 0; p < kPanels; ++p)
         y[t][p] = a.first_block ? P::zero() : P::load(a.out + t * a.out_stride + p * quant::kPanelRows);
     for (std::size_t g = 0, begin = 0; begin < a.columns; ++g, begin += kGroup) {
       const std::size_t n = a.columns - begin < kGroup ? a.columns - begin : kGroup;
       I16 acc[kTokens][kPanels];
+#pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t)
         for (std::size_t p = 0; p < kPanels; ++p)
           acc[t][p] = P::iset(-kOffset * a.sums[t * a.groups_stride + g]);
       multiply<kPanels, kTokens>(a, begin / 4, (begin + n) / 4, acc);
       rescale<kPanels, kTokens>(a, g, acc, y);
     }
+#pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t)
       for (std::size_t p = 0; p < kPanels; ++p)
         P::store(a.out + t * a.out_stride + p * quant::kPanelRows, y[t][p]);
@@ -207,6 +219,7 @@ struct IntegerMatmul {
       Line w[kPanels];
       for (std::size_t p = 0; p < kPanels; ++p)
         w[p] = P::load_line(a.expanded[p].lines + line * quant::kLineBytes);
+#pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t) {
         const typename P::Quad x = P::quad(a.codes + t * a.codes_stride + 4 * line);
         for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = dot(acc[t][p], w[p], x);
@@ -217,6 +230,7 @@ struct IntegerMatmul {
   template <std::size_t kPanels, std::size_t kTokens>
   [[gnu::always_inline]] static void rescale(const TileArgs& a, std::size_t g, I16 (&acc)[kTokens][kPanels],
                                              V16 (&y)[kTokens][kPanels]) {
+#pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t) {
       const V16 d_a = P::set(a.scales[t * a.groups_stride + g]);
       for (std::size_t p = 0; p < kPanels; ++p) {

@@ -209,6 +209,13 @@ struct Avx2 {
     return {scale_half(a.lo, s.lo), scale_half(a.hi, s.hi)};
   }
   static constexpr bool kHasLookup256 = false;
+  // dot4(acc, scale_eighths(codes, s), a) without packing the products to bytes again: words throughout.
+  static constexpr bool kHasDotEighths = true;
+  [[gnu::always_inline]] static I16 dot4_eighths(I16 acc, Line codes, ScaleLine s, Quad a) {
+    const __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8), odd = _mm256_srai_epi16(a, 8);
+    return {_mm256_add_epi32(acc.lo, dot_half(codes.lo, s.lo, even, odd)),
+            _mm256_add_epi32(acc.hi, dot_half(codes.hi, s.hi, even, odd))};
+  }
 
   [[gnu::always_inline]] static void prefetch(const std::byte* p) {
     _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
@@ -230,6 +237,12 @@ struct Avx2 {
  private:
   [[gnu::always_inline]] static __m256i add_pairs(__m256i acc, __m256i pairs) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+  [[gnu::always_inline]] static __m256i dot_half(__m256i codes, __m256i s, __m256i even, __m256i odd) {
+    const __m256i odd_bytes = _mm256_set1_epi16(static_cast<short>(0xff00));
+    const __m256i w_even = _mm256_mulhrs_epi16(_mm256_slli_epi16(codes, 8), s);
+    const __m256i w_odd = _mm256_mulhrs_epi16(_mm256_and_si256(codes, odd_bytes), s);
+    return _mm256_add_epi32(_mm256_madd_epi16(w_even, even), _mm256_madd_epi16(w_odd, odd));
   }
   [[gnu::always_inline]] static __m256i scale_half(__m256i a, __m256i s) {
     const __m256i odd_bytes = _mm256_set1_epi16(static_cast<short>(0xff00));

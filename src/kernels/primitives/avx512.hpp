@@ -68,30 +68,37 @@ struct Avx512Lanes {
   }
 
   // ---- int32 lanes ----
-  struct I16 { __m512i v; };
+  // Typed as int lanes: with __m512i (long lanes) gcc 12 copies every accumulator around every vpdpbusd.
+  struct I16 {
+    typedef int Lanes __attribute__((vector_size(64)));
+    Lanes lanes;
+    I16() = default;
+    [[gnu::always_inline]] I16(__m512i x) : lanes(reinterpret_cast<Lanes>(x)) {}
+    [[gnu::always_inline]] operator __m512i() const { return reinterpret_cast<__m512i>(lanes); }
+  };
   [[gnu::always_inline]] static I16 izero() { return {_mm512_setzero_si512()}; }
   [[gnu::always_inline]] static I16 iset(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
   [[gnu::always_inline]] static I16 iload(const std::int32_t* p) { return {load512(p)}; }
-  [[gnu::always_inline]] static void istore(std::int32_t* p, I16 a) { _mm512_storeu_si512(p, a.v); }
-  [[gnu::always_inline]] static I16 iadd(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
-  [[gnu::always_inline]] static I16 iand(I16 a, I16 b) { return {_mm512_and_si512(a.v, b.v)}; }
-  [[gnu::always_inline]] static I16 ior(I16 a, I16 b) { return {_mm512_or_si512(a.v, b.v)}; }
+  [[gnu::always_inline]] static void istore(std::int32_t* p, I16 a) { _mm512_storeu_si512(p, a); }
+  [[gnu::always_inline]] static I16 iadd(I16 a, I16 b) { return {_mm512_add_epi32(a, b)}; }
+  [[gnu::always_inline]] static I16 iand(I16 a, I16 b) { return {_mm512_and_si512(a, b)}; }
+  [[gnu::always_inline]] static I16 ior(I16 a, I16 b) { return {_mm512_or_si512(a, b)}; }
   template <int kShift> [[gnu::always_inline]] static I16 shift_left(I16 a) {
-    return {_mm512_slli_epi32(a.v, kShift)};
+    return {_mm512_slli_epi32(a, kShift)};
   }
   template <int kShift> [[gnu::always_inline]] static I16 shift_right(I16 a) {
-    return {_mm512_srli_epi32(a.v, kShift)};
+    return {_mm512_srli_epi32(a, kShift)};
   }
   [[gnu::always_inline]] static I16 float_bits(V16 a) { return {_mm512_castps_si512(a)}; }
-  [[gnu::always_inline]] static V16 bits_float(I16 a) { return _mm512_castsi512_ps(a.v); }
-  [[gnu::always_inline]] static V16 to_float(I16 a) { return _mm512_cvtepi32_ps(a.v); }
+  [[gnu::always_inline]] static V16 bits_float(I16 a) { return _mm512_castsi512_ps(a); }
+  [[gnu::always_inline]] static V16 to_float(I16 a) { return _mm512_cvtepi32_ps(a); }
   [[gnu::always_inline]] static I16 to_int(V16 a) { return {_mm512_cvtps_epi32(a)}; }
   [[gnu::always_inline]] static V16 exp2i(I16 a) {
     return bits_float(shift_left<23>(iadd(a, iset(127))));
   }
-  [[gnu::always_inline]] static std::int32_t ireduce_add(I16 a) { return _mm512_reduce_add_epi32(a.v); }
+  [[gnu::always_inline]] static std::int32_t ireduce_add(I16 a) { return _mm512_reduce_add_epi32(a); }
   [[gnu::always_inline]] static void store_i8(std::int8_t* p, I16 a) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
   }
   [[gnu::always_inline]] static I16 load_i8(const std::int8_t* p) { return {_mm512_cvtepi8_epi32(load128(p))}; }
   [[gnu::always_inline]] static I16 load_u8(const std::uint8_t* p) { return {_mm512_cvtepu8_epi32(load128(p))}; }
@@ -158,7 +165,10 @@ struct Avx512Lanes {
   }
   // Byte r -> bytes 4r..4r+3.
   [[gnu::always_inline]] static Line spread_rows(__m128i x) {
-    return {_mm512_mullo_epi32(_mm512_cvtepu8_epi32(x), _mm512_set1_epi32(0x01010101))};
+    const __m512i rows = _mm512_set_epi64(0x0f0f0f0f0e0e0e0e, 0x0d0d0d0d0c0c0c0c, 0x0b0b0b0b0a0a0a0a,
+                                          0x0909090908080808, 0x0707070706060606, 0x0505050504040404,
+                                          0x0303030302020202, 0x0101010100000000);
+    return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(x), rows)};
   }
 };
 
@@ -180,10 +190,20 @@ struct Avx512 : Avx512Lanes<Avx512> {
   [[gnu::always_inline]] static Line bias_line(Line w) { return w; }
   [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, Quad a) { return dot4(acc, w, a); }
   static constexpr bool kHasLookup256 = false;
+  // dot4(acc, scale_eighths(codes, s), a) without packing the products to bytes again: words throughout.
+  static constexpr bool kHasDotEighths = true;
+  [[gnu::always_inline]] static I16 dot4_eighths(I16 acc, Line codes, ScaleLine s, Quad a) {
+    const __m512i odd_bytes = _mm512_set1_epi16(static_cast<short>(0xff00));
+    const __m512i even = _mm512_mulhrs_epi16(_mm512_slli_epi16(codes.v, 8), s.v);
+    const __m512i odd = _mm512_mulhrs_epi16(_mm512_and_si512(codes.v, odd_bytes), s.v);
+    const __m512i a_even = _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8), a_odd = _mm512_srai_epi16(a, 8);
+    const __m512i sums = _mm512_add_epi32(_mm512_madd_epi16(even, a_even), _mm512_madd_epi16(odd, a_odd));
+    return {_mm512_add_epi32(acc, sums)};
+  }
 
  private:
   [[gnu::always_inline]] static I16 add_pairs(I16 acc, __m512i pairs) {
-    return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+    return {_mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
   }
 };
 

@@ -167,6 +167,8 @@ struct Scalar {
   // Whether row_select(ids) and lookup256_low/high(table of 256 bytes, rows, packed) exist: the byte at
   // 16 * id of the row + low (high) nibble.
   static constexpr bool kHasLookup256 = false;
+  // Whether dot4_eighths(acc, codes, s, a) exists: dot4(acc, scale_eighths(codes, s), a), cheaper.
+  static constexpr bool kHasDotEighths = false;
 
   static void prefetch(const std::byte* p) { __builtin_prefetch(p); }
 
