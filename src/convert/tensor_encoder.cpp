@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/small_float.hpp"
 #include "base/strings.hpp"
 #include "quant/formats.hpp"
 #include "quant/pack.hpp"
@@ -47,6 +48,11 @@ struct Part {
   float overflow_value = 0;
   std::exception_ptr failure;
 
+  void overflow(std::uint64_t index, float value) {
+    if (n_overflow++ != 0) return;
+    first_overflow = index;
+    overflow_value = value;
+  }
   void add(const Part& next) {
     if (n_nonfinite == 0) first_nonfinite = next.first_nonfinite;
     if (n_overflow == 0) {
@@ -71,12 +77,29 @@ void count_nonfinite(const float* values, std::size_t rows, std::size_t columns,
     }
 }
 
-// Decodes the panel again: error sums, and the first finite value that came back as infinity or
-// NaN.
+// Encoders saturate. A value is lost when it came back as no number, when an f16 target cannot hold
+// it, or when it is the largest of its panel and came back a quarter smaller (a scale that did not
+// fit).
+constexpr float kSaturated = 0.75F;
+bool too_large(FormatId format, float value, float stored, float largest) {
+  if (!std::isfinite(stored)) return true;
+  if (format == FormatId::f16) return std::isinf(base::f16_to_float(base::float_to_f16(value)));
+  return std::fabs(value) == largest && std::fabs(stored) < kSaturated * largest;
+}
+
+float largest_of(const float* values, std::size_t n) {
+  float largest = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    if (std::isfinite(values[i])) largest = std::max(largest, std::fabs(values[i]));
+  return largest;
+}
+
+// Decodes the panel again: error sums, and the values that were too large.
 void compare(const PlannedTensor& tensor, const float* values, std::size_t rows,
              std::size_t first_row, const std::byte* panel, Part& part) {
   const quant::FormatTraits& format = *tensor.format;
   const std::size_t columns = tensor.view.columns();
+  const float largest = largest_of(values, rows * columns);
   float block[kPanelRows * kSuperColumns];
   for (std::size_t begin = 0; begin < columns; begin += kSuperColumns) {
     const std::size_t width = std::min(kSuperColumns, columns - begin);
@@ -87,13 +110,9 @@ void compare(const PlannedTensor& tensor, const float* values, std::size_t rows,
       for (std::size_t c = 0; c < width; ++c) {
         const float value = values[r * columns + begin + c], stored = block[r * kSuperColumns + c];
         if (!std::isfinite(value)) continue;
-        if (!std::isfinite(stored)) {
-          if (part.n_overflow++ == 0) {
-            part.first_overflow = std::uint64_t{first_row + r} * columns + begin + c;
-            part.overflow_value = value;
-          }
-          continue;
-        }
+        if (too_large(format.id, value, stored, largest))
+          part.overflow(std::uint64_t{first_row + r} * columns + begin + c, value);
+        if (!std::isfinite(stored)) continue;
         const double difference = double{value} - double{stored};
         part.error.squared_error += difference * difference;
         part.error.squared_sum += double{value} * double{value};
