@@ -1,5 +1,5 @@
-// Counter-based random numbers: draw i of seed s is a pure function of (s, i), with an explicit mapping to
-// double, so a seed gives the same tokens with every compiler and library.
+// Counter-based random numbers: draw i of seed s is a pure function of (s, i), with an explicit
+// mapping to double, so a seed gives the same tokens with every compiler and library.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,9 @@ std::string fixed(double value, int digits) {
   return out.str();
 }
 
-double per_second(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+double per_second(double count, double seconds) {
+  return seconds > 0 ? count / seconds : 0;
+}
 
 std::uint64_t bytes_of(const model::Linear& linear) {
   return linear.weight == nullptr ? 0 : linear.weight->bytes.size();
@@ -32,8 +34,8 @@ double effective_bandwidth(const Timings& t) {
 }
 
 void line(std::ostringstream& out, std::string_view name, double seconds, const std::string& rest) {
-  out << std::left << std::setw(10) << name << std::right << std::setw(10) << fixed(seconds * 1e3, 1)
-      << " ms" << (rest.empty() ? "" : "   ") << rest << "\n";
+  out << std::left << std::setw(10) << name << std::right << std::setw(10)
+      << fixed(seconds * 1e3, 1) << " ms" << (rest.empty() ? "" : "   ") << rest << "\n";
 }
 
 std::string rate(std::size_t tokens, double seconds) {
@@ -49,7 +51,8 @@ std::uint64_t weight_bytes_per_token(const model::Model& model) {
     for (const model::Branch& branch : layer.branches) {
       if (const auto& a = branch.attention)
         total += bytes_of(a->q) + bytes_of(a->k) + bytes_of(a->v) + bytes_of(a->o);
-      if (const auto& f = branch.ffn) total += bytes_of(f->gate) + bytes_of(f->up) + bytes_of(f->down);
+      if (const auto& f = branch.ffn)
+        total += bytes_of(f->gate) + bytes_of(f->up) + bytes_of(f->down);
     }
   }
   return total;
@@ -75,7 +78,9 @@ double percentile(std::vector<double> samples, double p) {
   if (samples.empty()) return 0;
   std::sort(samples.begin(), samples.end());
   const double rank = std::ceil(p * static_cast<double>(samples.size()));
-  return samples[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(samples.size()))) - 1];
+  return samples[static_cast<std::size_t>(
+                     std::clamp(rank, 1.0, static_cast<double>(samples.size()))) -
+                 1];
 }
 
 std::string timings_text(const Timings& t) {
@@ -86,12 +91,13 @@ std::string timings_text(const Timings& t) {
   line(out, "prefill", p.prefill_seconds, rate(p.prefill_tokens, p.prefill_seconds));
   std::string decode = rate(p.decode_tokens, p.decode_seconds);
   if (p.decode_tokens > 0)
-    decode += base::cat("   ms/token p50 ", fixed(percentile(p.token_seconds, 0.5) * 1e3, 2), "  p95 ",
-                        fixed(percentile(p.token_seconds, 0.95) * 1e3, 2));
+    decode += base::cat("   ms/token p50 ", fixed(percentile(p.token_seconds, 0.5) * 1e3, 2),
+                        "  p95 ", fixed(percentile(p.token_seconds, 0.95) * 1e3, 2));
   line(out, "decode", p.decode_seconds, decode);
   line(out, "sampling", p.sampling_seconds, "");
   if (p.decode_tokens > 0) {
-    out << "memory    " << std::setw(10) << fixed(effective_bandwidth(t) / 1e9, 1) << " GB/s while decoding";
+    out << "memory    " << std::setw(10) << fixed(effective_bandwidth(t) / 1e9, 1)
+        << " GB/s while decoding";
     if (t.read_bandwidth > 0)
       out << ", " << fixed(100 * effective_bandwidth(t) / t.read_bandwidth, 0) << " % of the "
           << fixed(t.read_bandwidth / 1e9, 1) << " GB/s this machine reads";
@@ -117,8 +123,10 @@ std::string timings_json(const Timings& t) {
       << ", \"decode_ms_p95\": " << percentile(p.token_seconds, 0.95) * 1e3
       << ", \"sampling_s\": " << p.sampling_seconds
       << ", \"decode_bytes_per_s\": " << effective_bandwidth(t)
-      << ", \"read_bytes_per_s\": " << t.read_bandwidth << ", \"peak_rss_bytes\": " << t.peak_rss_bytes
-      << ", \"cache_payload_bytes\": " << t.cache.payload << ", \"cache_scale_bytes\": " << t.cache.scales
+      << ", \"read_bytes_per_s\": " << t.read_bandwidth
+      << ", \"peak_rss_bytes\": " << t.peak_rss_bytes
+      << ", \"cache_payload_bytes\": " << t.cache.payload
+      << ", \"cache_scale_bytes\": " << t.cache.scales
       << ", \"cache_rounding_bytes\": " << t.cache.rounding
       << ", \"cache_metadata_bytes\": " << t.cache.metadata << "}";
   return out.str();

@@ -1,4 +1,5 @@
-// The timing table of one run, as text and as JSON. Returns strings: printing is the tools' business.
+// The timing table of one run, as text and as JSON. Returns strings: printing is the tools'
+// business.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@ namespace quern::engine {
 struct Timings {
   double load_seconds = 0, tokenize_seconds = 0;
   PhaseTimes phases;
-  std::uint64_t weight_bytes_per_token = 0;   // read by one decode step
-  std::uint64_t cache_bytes_per_token = 0;    // read by one decode step, at the mean length
-  double read_bandwidth = 0;                  // bytes/s measured (limits.hpp); 0: not measured
+  std::uint64_t weight_bytes_per_token = 0;  // read by one decode step
+  std::uint64_t cache_bytes_per_token = 0;   // read by one decode step, at the mean length
+  double read_bandwidth = 0;                 // bytes/s measured (limits.hpp); 0: not measured
   std::uint64_t peak_rss_bytes = 0;
   model::CacheBytes cache{};
 };

@@ -38,7 +38,8 @@ void check_options(const SamplerOptions& o) {
   const auto refuse = [](std::string_view option, std::string_view what) {
     base::usage_error(option, what);
   };
-  if (!(o.temperature >= 0) || !std::isfinite(o.temperature)) refuse("--temp", "must be 0 or larger");
+  if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
+    refuse("--temp", "must be 0 or larger");
   if (!(o.top_p >= 0 && o.top_p <= 1)) refuse("--top-p", "must lie between 0 and 1");
   if (!(o.min_p >= 0 && o.min_p <= 1)) refuse("--min-p", "must lie between 0 and 1");
   if (!(o.repeat_penalty > 0) || !std::isfinite(o.repeat_penalty))
@@ -47,11 +48,15 @@ void check_options(const SamplerOptions& o) {
 
 }  // namespace
 
-// Filters in the order people know from llama.cpp: penalties, top_k, top_p, min_p, temperature.
+// Filters in the order people know: penalties, top_k, top_p, min_p, temperature.
 struct Sampler::State {
   State(const SamplerOptions& options_, std::size_t vocab_size)
-      : options(options_), random(options_.seed), allowed(vocab_size), logits(vocab_size),
-        history(options_.repeat_last_n), penalized(vocab_size, 0) {
+      : options(options_),
+        random(options_.seed),
+        allowed(vocab_size),
+        logits(vocab_size),
+        history(options_.repeat_last_n),
+        penalized(vocab_size, 0) {
     candidates.reserve(vocab_size);
   }
 

@@ -1,5 +1,5 @@
-// Logits -> next token. Total order everywhere (ties go to the lowest id); non-finite logits are an error,
-// never a token.
+// Logits -> next token. Total order everywhere (ties go to the lowest id); non-finite logits are an
+// error, never a token.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct SamplerOptions {
   double min_p = 0.05;          // 0: off
   double repeat_penalty = 1.0;  // 1: off
   std::size_t repeat_last_n = 64;
-  std::uint64_t seed = 0;       // the same seed gives the same tokens
+  std::uint64_t seed = 0;  // the same seed gives the same tokens
 };
 
 class Sampler {
@@ -26,9 +26,10 @@ class Sampler {
 
   // ids at or beyond `allowed` (padding rows of the embedding) are never returned.
   void set_allowed(std::size_t allowed);
-  // Next token from logits [vocab_size]. Throws an input error naming `step` when a logit is not finite.
+  // Next token from logits [vocab_size]. Throws an input error naming `step` when a logit is not
+  // finite.
   std::int32_t sample(std::span<const float> logits, std::size_t step);
-  void accept(std::int32_t id);   // into the history of the penalties
+  void accept(std::int32_t id);  // into the history of the penalties
 
  private:
   struct State;

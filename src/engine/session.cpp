@@ -28,7 +28,8 @@ model::CacheOptions cache_options(const model::Model& model, const SessionOption
 
 struct Session::State {
   State(const model::Model& model_, base::ThreadPool& pool, const SessionOptions& options)
-      : model(model_), max_tokens(cache_options(model_, options).max_tokens),
+      : model(model_),
+        max_tokens(cache_options(model_, options).max_tokens),
         chunk(std::min(std::max<std::size_t>(options.prefill_chunk, 1), max_tokens)),
         cache(model_, cache_options(model_, options)),
         runner(model_, cache, pool, chunk,
@@ -40,7 +41,7 @@ struct Session::State {
   std::size_t max_tokens, chunk;
   model::KvCache cache;
   model::Runner runner;
-  std::vector<std::int32_t> tokens;   // held by the cache
+  std::vector<std::int32_t> tokens;  // held by the cache
   PhaseTimes times;
 
   void check_length(std::size_t n) const;
@@ -90,8 +91,8 @@ void Session::State::prefill(std::span<const std::int32_t> ids) {
 FinishReason Session::State::decode(Sampler& sampler, const GenerateOptions& options,
                                     const std::function<bool(std::int32_t)>& on_token) {
   const auto stops = [&](std::int32_t id) {
-    return !options.ignore_eos &&
-           std::find(options.stop_ids.begin(), options.stop_ids.end(), id) != options.stop_ids.end();
+    return !options.ignore_eos && std::find(options.stop_ids.begin(), options.stop_ids.end(), id) !=
+                                      options.stop_ids.end();
   };
   for (std::size_t step = 0; step < options.max_new_tokens; ++step) {
     const Clock::time_point sampling = Clock::now();
@@ -143,9 +144,17 @@ void Session::evaluate(std::span<const std::int32_t> ids,
   }
 }
 
-const std::vector<std::int32_t>& Session::tokens() const { return state_->tokens; }
-const PhaseTimes& Session::times() const { return state_->times; }
-model::KvCache& Session::cache() { return state_->cache; }
-model::Runner& Session::runner() { return state_->runner; }
+const std::vector<std::int32_t>& Session::tokens() const {
+  return state_->tokens;
+}
+const PhaseTimes& Session::times() const {
+  return state_->times;
+}
+model::KvCache& Session::cache() {
+  return state_->cache;
+}
+model::Runner& Session::runner() {
+  return state_->runner;
+}
 
 }  // namespace quern::engine

@@ -15,16 +15,16 @@ namespace quern::engine {
 
 struct SessionOptions {
   model::CacheOptions cache;
-  std::size_t prefill_chunk = 512;   // -ub
-  std::size_t total_length = 0;      // declared length of the request (0: the context)
+  std::size_t prefill_chunk = 512;  // -ub
+  std::size_t total_length = 0;     // declared length of the request (0: the context)
 };
 
 enum class FinishReason { stop, length, interrupted };
 
-struct PhaseTimes {                  // seconds and counts of one generate()
+struct PhaseTimes {  // seconds and counts of one generate()
   double prefill_seconds = 0, decode_seconds = 0, sampling_seconds = 0;
   std::size_t prefill_tokens = 0, decode_tokens = 0;
-  std::vector<double> token_seconds; // per decoded token
+  std::vector<double> token_seconds;  // per decoded token
 };
 
 struct GenerateOptions {
@@ -38,18 +38,19 @@ class Session {
   Session(const model::Model& model, base::ThreadPool& pool, const SessionOptions& options);
   ~Session();
 
-  // Input error "prompt has N tokens, context is M" before any work. Keeps the longest common prefix of the
-  // cache with `ids`, prefills the rest, and samples until a stop id, the limit, or on_token returns false.
-  // on_token gets each new id (stop ids not included).
-  FinishReason generate(std::span<const std::int32_t> ids, Sampler& sampler, const GenerateOptions& options,
+  // Input error "prompt has N tokens, context is M" before any work. Keeps the longest common
+  // prefix of the cache with `ids`, prefills the rest, and samples until a stop id, the limit, or
+  // on_token returns false. on_token gets each new id (stop ids not included).
+  FinishReason generate(std::span<const std::int32_t> ids, Sampler& sampler,
+                        const GenerateOptions& options,
                         const std::function<bool(std::int32_t)>& on_token);
 
   // Teacher forcing: logits of every position through on_logits(position, logits [vocab_size]).
   void evaluate(std::span<const std::int32_t> ids,
                 const std::function<void(std::size_t, const float*)>& on_logits);
 
-  const std::vector<std::int32_t>& tokens() const;   // held by the cache
-  const PhaseTimes& times() const;                   // of the last generate()
+  const std::vector<std::int32_t>& tokens() const;  // held by the cache
+  const PhaseTimes& times() const;                  // of the last generate()
   model::KvCache& cache();
   model::Runner& runner();
 

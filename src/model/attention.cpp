@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::size_t kQueryRows = 64;
 
-std::size_t group_heads(const contract::Attention& spec) { return spec.n_heads / spec.n_kv_heads; }
+std::size_t group_heads(const contract::Attention& spec) {
+  return spec.n_heads / spec.n_kv_heads;
+}
 
 void project(Step& step, const Attention& op, const Rows& input, const Rows& q, const Rows& k,
              const Rows& v) {
@@ -36,8 +38,8 @@ void place_heads(const Step& step, const Attention& op, const std::optional<Norm
     float* row = x + head * d_k;
     if (norm && !op.spec->qk_norm->over_all_heads) kernels.norm(norm->args, row, row);
     if (op.rope)
-      kernels.rope(row, step.positions.cosine(*op.rope, token), step.positions.sine(*op.rope, token),
-                   step.positions.half(*op.rope),
+      kernels.rope(row, step.positions.cosine(*op.rope, token),
+                   step.positions.sine(*op.rope, token), step.positions.half(*op.rope),
                    step.model.ropes[*op.rope]->layout == contract::RopeLayout::pairs);
   }
 }
@@ -53,9 +55,10 @@ void place(Step& step, const Attention& op, const Rows& q, const Rows& k, const 
       place_heads(step, op, op.k_norm, k.row(t), spec.n_kv_heads, t);
       const TokenPlace& token = step.tokens[t];
       for (std::size_t head = 0; head < spec.n_kv_heads; ++head)
-        step.model.kernels->store_kv(layout, k.row(t) + head * spec.d_k, v.row(t) + head * spec.d_v,
-                                     step.cache.block(op.cache_layer, token.sequence, head, token.position),
-                                     token.position % kBlockTokens);
+        step.model.kernels->store_kv(
+            layout, k.row(t) + head * spec.d_k, v.row(t) + head * spec.d_v,
+            step.cache.block(op.cache_layer, token.sequence, head, token.position),
+            token.position % kBlockTokens);
     }
   };
   for_tokens(step, step.n_tokens(), work);
@@ -109,9 +112,10 @@ kernels::AttendArgs attend_args(const Step& step, const Attention& op, const Que
   return args;
 }
 
-// Every tile that some query of the block sees, in index order: a tile's state does not depend on the
-// other queries, so bits do not depend on how tokens are cut into blocks.
-void run_tiles(const Step& step, const Attention& op, const QueryBlock& block, kernels::AttendArgs& args) {
+// Every tile that some query of the block sees, in index order: a tile's state does not depend on
+// the other queries, so bits do not depend on how tokens are cut into blocks.
+void run_tiles(const Step& step, const Attention& op, const QueryBlock& block,
+               kernels::AttendArgs& args) {
   const std::size_t n_keys = block.run->first_position + block.first + block.n_tokens;
   const std::size_t first_seen = args.begin[0];
   std::array<const std::byte*, kTileBlocks> blocks;
@@ -146,11 +150,13 @@ void attend_block(const Step& step, const Attention& op, const Rows& q, const Qu
   }
 }
 
-// Items: heads outermost, so that a head's keys stay in cache; within a run the last block, which sees the
-// most keys, goes first.
+// Items: heads outermost, so that a head's keys stay in cache; within a run the last block, which
+// sees the most keys, goes first.
 void attend(Step& step, const Attention& op, const Rows& q, const Rows& out) {
   const std::size_t block_tokens = query_tokens(*op.spec);
-  const auto n_blocks_of = [&](const Run& run) { return (run.n_tokens + block_tokens - 1) / block_tokens; };
+  const auto n_blocks_of = [&](const Run& run) {
+    return (run.n_tokens + block_tokens - 1) / block_tokens;
+  };
   std::size_t n_blocks = 0;
   for (const Run& run : step.runs) n_blocks += n_blocks_of(run);
   auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {
@@ -159,7 +165,8 @@ void attend(Step& step, const Attention& op, const Rows& q, const Rows& out) {
       const Run* run = step.runs.data();
       while (index >= n_blocks_of(*run)) index -= n_blocks_of(*run++);
       const std::size_t first = (n_blocks_of(*run) - 1 - index) * block_tokens;
-      const QueryBlock block{run, first, std::min(block_tokens, run->n_tokens - first), item / n_blocks};
+      const QueryBlock block{run, first, std::min(block_tokens, run->n_tokens - first),
+                             item / n_blocks};
       attend_block(step, op, q, block, out, thread);
     }
   };

@@ -17,11 +17,16 @@ using base::cat;
 
 kernels::ActivationOp activation_op(contract::Activation activation) {
   switch (activation) {
-    case contract::Activation::relu: return kernels::ActivationOp::relu;
-    case contract::Activation::silu: return kernels::ActivationOp::silu;
-    case contract::Activation::gelu_erf: return kernels::ActivationOp::gelu_erf;
-    case contract::Activation::gelu_tanh: return kernels::ActivationOp::gelu_tanh;
-    case contract::Activation::gelu_quick: return kernels::ActivationOp::gelu_quick;
+    case contract::Activation::relu:
+      return kernels::ActivationOp::relu;
+    case contract::Activation::silu:
+      return kernels::ActivationOp::silu;
+    case contract::Activation::gelu_erf:
+      return kernels::ActivationOp::gelu_erf;
+    case contract::Activation::gelu_tanh:
+      return kernels::ActivationOp::gelu_tanh;
+    case contract::Activation::gelu_quick:
+      return kernels::ActivationOp::gelu_quick;
   }
   QUERN_ASSERT(!"activation without a kernel");
   return kernels::ActivationOp::relu;
@@ -29,7 +34,8 @@ kernels::ActivationOp activation_op(contract::Activation activation) {
 
 class Binder {
  public:
-  Binder(Model& model, std::string_view where) : model_(model), contract_(model.contract), where_(where) {}
+  Binder(Model& model, std::string_view where)
+      : model_(model), contract_(model.contract), where_(where) {}
 
   void index_tensors(std::span<const weights::TensorView> tensors);
   void bind_ends();
@@ -41,9 +47,12 @@ class Binder {
   const float* floats(const std::string& name) const { return tensor(name)->floats(); }
   Linear linear(const std::string& name, bool bias) const;
   Norm norm(const std::string& kind, const std::string& prefix, std::size_t width) const;
-  std::optional<Norm> optional_norm(const std::optional<std::string>& kind, const std::string& prefix) const;
-  Branch branch(const contract::Block& block, std::size_t index, std::size_t layer, std::size_t weights_of);
-  Attention attention(const contract::Attention& spec, const std::string& prefix, std::size_t layer);
+  std::optional<Norm> optional_norm(const std::optional<std::string>& kind,
+                                    const std::string& prefix) const;
+  Branch branch(const contract::Block& block, std::size_t index, std::size_t layer,
+                std::size_t weights_of);
+  Attention attention(const contract::Attention& spec, const std::string& prefix,
+                      std::size_t layer);
   void bind_cache(Attention& attention, std::size_t layer);
   Ffn ffn(const contract::Ffn& spec, const std::string& prefix) const;
 
@@ -79,7 +88,8 @@ void Binder::check_tensor(const contract::TensorSpec& spec) const {
                  cat("[", spec.rows, ", ", spec.columns, "]"));
   const bool table = view.format->id == quant::FormatId::rows_f32;
   if (spec.matrix == table)
-    base::reject(where, "wrong format", view.format->name, spec.matrix ? "a matrix format" : "rows_f32");
+    base::reject(where, "wrong format", view.format->name,
+                 spec.matrix ? "a matrix format" : "rows_f32");
 }
 
 Linear Binder::linear(const std::string& name, bool bias) const {
@@ -101,7 +111,7 @@ Norm Binder::norm(const std::string& kind, const std::string& prefix, std::size_
   const contract::Norm& spec = contract_.norms.at(kind);
   Norm result;
   result.args.op = spec.kind == contract::NormKind::rms_norm ? kernels::NormOp::rms_norm
-                                                              : kernels::NormOp::layer_norm;
+                                                             : kernels::NormOp::layer_norm;
   result.args.n = width;
   result.args.eps = static_cast<float>(spec.eps);
   result.args.weight = spec.weight ? floats(prefix + ".weight") : nullptr;
@@ -182,7 +192,8 @@ Branch Binder::branch(const contract::Block& block, std::size_t index, std::size
   result.norm_after = optional_norm(spec.norm_after, prefix + "norm_after");
   result.in_scale = static_cast<float>(spec.in_scale);
   result.out_scale = static_cast<float>(spec.out_scale);
-  if (op.kind == contract::OpKind::attention) result.attention = attention(*op.attention, prefix, layer);
+  if (op.kind == contract::OpKind::attention)
+    result.attention = attention(*op.attention, prefix, layer);
   if (op.kind == contract::OpKind::ffn) result.ffn = ffn(*op.ffn, prefix);
   return result;
 }
@@ -200,7 +211,8 @@ Attention Binder::attention(const contract::Attention& spec, const std::string& 
   }
   if (spec.qk_norm) {
     const bool all = spec.qk_norm->over_all_heads;
-    result.q_norm = norm(spec.qk_norm->norm, prefix + "q_norm", all ? spec.n_heads * spec.d_k : spec.d_k);
+    result.q_norm =
+        norm(spec.qk_norm->norm, prefix + "q_norm", all ? spec.n_heads * spec.d_k : spec.d_k);
     if (result.owns_cache)
       result.k_norm =
           norm(spec.qk_norm->norm, prefix + "k_norm", all ? spec.n_kv_heads * spec.d_k : spec.d_k);
@@ -222,7 +234,8 @@ void Binder::bind_cache(Attention& attention, std::size_t layer) {
   }
   const std::string where = cat(where_, ": decoder.", layer);
   if (*spec.kv_from >= layer || !cache_of_layer_[*spec.kv_from])
-    base::reject(where, "kv_from must name an earlier layer with a cache of its own", cat(*spec.kv_from));
+    base::reject(where, "kv_from must name an earlier layer with a cache of its own",
+                 cat(*spec.kv_from));
   attention.cache_layer = *cache_of_layer_[*spec.kv_from];
   Model::CacheLayerSpec& source = model_.cache_layers[attention.cache_layer];
   if (source.n_kv_heads != spec.n_kv_heads || source.d_k != spec.d_k || source.d_v != spec.d_v)
@@ -252,7 +265,8 @@ void refuse_unsupported(const contract::Contract& contract) {
   };
   if (contract.kind != contract::ModelKind::decoder || contract.encoder || !contract.decoder)
     refuse("model.json: kind", "a model with an encoder");
-  if (contract.embedding.token_types != 0) refuse("model.json: embedding.token_types", "a token type table");
+  if (contract.embedding.token_types != 0)
+    refuse("model.json: embedding.token_types", "a token type table");
   if (contract.embedding.project_in || contract.embedding.d_embed != contract.d_model)
     refuse("model.json: embedding.project_in", "a projection of the embedding");
   for (const auto& [name, op] : contract.ops)

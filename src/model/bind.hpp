@@ -8,8 +8,9 @@
 
 namespace quern::model {
 
-// Binds model.contract (validated) to `tensors`, which must be exactly contract::expected_tensors and outlive
-// the model. Sets everything but contract, weights and kernels. `where` names the weight file in errors.
+// Binds model.contract (validated) to `tensors`, which must be exactly contract::expected_tensors
+// and outlive the model. Sets everything but contract, weights and kernels. `where` names the
+// weight file in errors.
 void bind(Model& model, std::span<const weights::TensorView> tensors, std::string_view where);
 
 }  // namespace quern::model

@@ -12,7 +12,8 @@ namespace quern::model {
 
 namespace {
 
-// What the branch reads: the stream, normed and scaled; `previous` is the input of the branch before.
+// What the branch reads: the stream, normed and scaled; `previous` is the input of the branch
+// before.
 Rows branch_input(Step& step, const Branch& branch, const Rows& stream, const Rows& previous) {
   if (branch.shared_norm_in) return previous;
   if (!branch.norm_in && branch.in_scale == 1) return stream;
@@ -22,14 +23,17 @@ Rows branch_input(Step& step, const Branch& branch, const Rows& stream, const Ro
   else
     std::memcpy(h.data, stream.data, stream.n * stream.stride * sizeof(float));
   if (branch.in_scale != 1)
-    for (std::size_t t = 0; t < h.n; ++t) step.model.kernels->scale(h.row(t), branch.in_scale, h.width);
+    for (std::size_t t = 0; t < h.n; ++t)
+      step.model.kernels->scale(h.row(t), branch.in_scale, h.width);
   return h;
 }
 
 void run_op(Step& step, const Branch& branch, const Rows& h, const Rows& y) {
   switch (branch.kind) {
-    case contract::OpKind::attention: return run_attention(step, *branch.attention, h, y);
-    case contract::OpKind::ffn: return run_ffn(step, *branch.ffn, h, y);
+    case contract::OpKind::attention:
+      return run_attention(step, *branch.attention, h, y);
+    case contract::OpKind::ffn:
+      return run_ffn(step, *branch.ffn, h, y);
   }
 }
 
@@ -47,7 +51,8 @@ void add_branch(Step& step, const Rows& stream, float skip_scale, const Rows& y,
   for_tokens(step, stream.n, work);
 }
 
-void observe(const Step& step, std::size_t layer, std::size_t branch, const char* part, const Rows& rows) {
+void observe(const Step& step, std::size_t layer, std::size_t branch, const char* part,
+             const Rows& rows) {
   if (step.tap == nullptr) return;
   (*step.tap)(base::cat("decoder.", layer, ".", branch, ".", part), rows.data, rows.n, rows.width,
               rows.stride);

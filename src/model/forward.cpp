@@ -16,7 +16,10 @@ namespace quern::model {
 struct Runner::State {
   State(const Model& model_, KvCache& cache_, base::ThreadPool& pool_, std::size_t max_chunk_,
         std::size_t total_length)
-      : model(model_), cache(cache_), pool(pool_), max_chunk(max_chunk_),
+      : model(model_),
+        cache(cache_),
+        pool(pool_),
+        max_chunk(max_chunk_),
         scratch(model_, cache_, max_chunk_, pool_.n_threads()),
         positions(model_, max_chunk_, total_length) {
     tokens.reserve(max_chunk);
@@ -30,9 +33,9 @@ struct Runner::State {
   std::size_t max_chunk;
   Scratch scratch;
   PositionTables positions;
-  std::vector<TokenPlace> tokens;      // of the last forward()
+  std::vector<TokenPlace> tokens;  // of the last forward()
   std::vector<Run> runs;
-  std::vector<std::size_t> wanted;     // tokens whose logits are computed
+  std::vector<std::size_t> wanted;  // tokens whose logits are computed
   Tap tap;
 
   void place_tokens(std::span<const Slice> slices);
@@ -70,7 +73,8 @@ void Runner::State::place_tokens(std::span<const Slice> slices) {
     runs.push_back({slice.sequence, tokens.size(), slice.ids.size(), first});
     for (std::size_t i = 0; i < slice.ids.size(); ++i) {
       const bool last = i + 1 == slice.ids.size();
-      if (slice.want == Want::all || (slice.want == Want::last && last)) wanted.push_back(tokens.size());
+      if (slice.want == Want::all || (slice.want == Want::last && last))
+        wanted.push_back(tokens.size());
       positions.set(tokens.size(), first + i);
       tokens.push_back({slice.ids[i], static_cast<std::uint32_t>(slice.sequence),
                         static_cast<std::uint32_t>(first + i)});
@@ -96,8 +100,9 @@ void Runner::State::finish(Step& step) {
 
 Runner::Runner(const Model& model, KvCache& cache, base::ThreadPool& pool, std::size_t max_chunk,
                std::size_t total_length)
-    : state_(std::make_unique<State>(model, cache, pool, max_chunk,
-                                     total_length != 0 ? total_length : model.contract.max_positions)) {
+    : state_(std::make_unique<State>(
+          model, cache, pool, max_chunk,
+          total_length != 0 ? total_length : model.contract.max_positions)) {
   QUERN_ASSERT(max_chunk > 0);
 }
 
@@ -106,7 +111,8 @@ Runner::~Runner() = default;
 void Runner::forward(std::span<const Slice> slices) {
   State& s = *state_;
   s.place_tokens(slices);
-  Step step{s.model, s.cache, s.pool, s.scratch, s.positions, s.tokens, s.runs, s.tap ? &s.tap : nullptr};
+  Step step{s.model,     s.cache,  s.pool, s.scratch,
+            s.positions, s.tokens, s.runs, s.tap ? &s.tap : nullptr};
   embed(step);
   s.observe("embedding", s.scratch.stream.rows(s.tokens.size(), s.model.contract.d_model));
   for (std::size_t layer = 0; layer < s.model.layers.size(); ++layer)
@@ -115,7 +121,9 @@ void Runner::forward(std::span<const Slice> slices) {
   s.finish(step);
 }
 
-std::size_t Runner::n_logits() const { return state_->wanted.size(); }
+std::size_t Runner::n_logits() const {
+  return state_->wanted.size();
+}
 
 const float* Runner::logits(std::size_t row) const {
   QUERN_ASSERT(row < n_logits() && state_->model.head.logits.weight != nullptr);
@@ -127,8 +135,12 @@ const float* Runner::hidden(std::size_t row) const {
   return state_->scratch.hidden.rows(n_logits(), state_->model.contract.d_model).row(row);
 }
 
-std::size_t Runner::scratch_bytes() const { return state_->scratch.bytes(); }
+std::size_t Runner::scratch_bytes() const {
+  return state_->scratch.bytes();
+}
 
-void Runner::set_tap(Tap tap) { state_->tap = std::move(tap); }
+void Runner::set_tap(Tap tap) {
+  state_->tap = std::move(tap);
+}
 
 }  // namespace quern::model

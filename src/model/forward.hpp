@@ -14,7 +14,7 @@
 
 namespace quern::model {
 
-enum class Want { none, last, all };   // positions whose logits (or hidden states) are computed
+enum class Want { none, last, all };  // positions whose logits (or hidden states) are computed
 
 // Consecutive new tokens of one sequence, from position cache.length(sequence) on.
 struct Slice {
@@ -23,15 +23,16 @@ struct Slice {
   Want want = Want::last;
 };
 
-// Called with activations [tokens, width] by name ("decoder.3.0.norm_in", "logits"): debugging only.
+// Called with activations [tokens, width] by name ("decoder.3.0.norm_in", "logits"): debugging
+// only.
 using Tap = std::function<void(std::string_view name, const float* rows, std::size_t n_tokens,
                                std::size_t width, std::size_t stride)>;
 
 // Owns the scratch memory of one stream of work; sized once, no allocation in forward().
 class Runner {
  public:
-  // max_chunk: most tokens of one forward() (the prefill chunk, -ub). total_length: the declared length of
-  // the request, which decides length-dependent RoPE tables (0: max_positions).
+  // max_chunk: most tokens of one forward() (the prefill chunk, -ub). total_length: the declared
+  // length of the request, which decides length-dependent RoPE tables (0: max_positions).
   Runner(const Model& model, KvCache& cache, base::ThreadPool& pool, std::size_t max_chunk,
          std::size_t total_length);
   ~Runner();
@@ -42,7 +43,7 @@ class Runner {
   // Of the last forward(), in slice order: [n_logits, vocab_size] and their stride.
   std::size_t n_logits() const;
   const float* logits(std::size_t row) const;
-  const float* hidden(std::size_t row) const;   // after the final norm, [d_model]
+  const float* hidden(std::size_t row) const;  // after the final norm, [d_model]
 
   std::size_t scratch_bytes() const;
   void set_tap(Tap tap);

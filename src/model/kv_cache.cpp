@@ -15,27 +15,30 @@ namespace {
 
 constexpr std::uint32_t kNoBlock = UINT32_MAX;
 
-std::size_t blocks_for(std::size_t tokens) { return (tokens + kBlockTokens - 1) / kBlockTokens; }
+std::size_t blocks_for(std::size_t tokens) {
+  return (tokens + kBlockTokens - 1) / kBlockTokens;
+}
 
 // Block b of a sequence lies at entry b; entries of blocks given back are kNoBlock.
 struct BlockTable {
   std::vector<std::uint32_t> blocks;
-  std::size_t n_blocks = 0;     // entries in use
-  std::size_t first_held = 0;   // blocks [n_sink_blocks, first_held) were given back
+  std::size_t n_blocks = 0;    // entries in use
+  std::size_t first_held = 0;  // blocks [n_sink_blocks, first_held) were given back
 };
 
 // Layers that forget the same positions share block tables: one id names a block in each of them.
 struct LayerGroup {
   std::optional<std::size_t> window;
   std::size_t sinks = 0;
-  std::vector<BlockTable> tables;         // per sequence
-  std::vector<std::uint32_t> free_blocks; // given back, taken again first
-  std::uint32_t n_taken = 0;              // ids ever taken: the pool's high-water mark
+  std::vector<BlockTable> tables;          // per sequence
+  std::vector<std::uint32_t> free_blocks;  // given back, taken again first
+  std::uint32_t n_taken = 0;               // ids ever taken: the pool's high-water mark
 
   std::size_t sink_blocks() const { return blocks_for(sinks); }
 };
 
-// The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward stream.
+// The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward
+// stream.
 struct LayerPool {
   kernels::CacheLayout layout;
   std::size_t n_kv_heads = 0, group = 0;
@@ -92,7 +95,8 @@ void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t le
   table.first_held = std::max(table.first_held, end);
 }
 
-KvCache::KvCache(const Model& model, const CacheOptions& options) : state_(std::make_unique<State>()) {
+KvCache::KvCache(const Model& model, const CacheOptions& options)
+    : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
   if (options.max_tokens == 0) s.options.max_tokens = model.contract.max_positions;
@@ -116,7 +120,9 @@ KvCache::KvCache(const Model& model, const CacheOptions& options) : state_(std::
 
 KvCache::~KvCache() = default;
 
-std::size_t KvCache::length(std::size_t sequence) const { return state_->lengths[sequence]; }
+std::size_t KvCache::length(std::size_t sequence) const {
+  return state_->lengths[sequence];
+}
 
 void KvCache::reserve(std::size_t sequence, std::size_t n) {
   State& s = *state_;
@@ -166,7 +172,9 @@ bool KvCache::truncate(std::size_t sequence, std::size_t length) {
   return true;
 }
 
-void KvCache::clear(std::size_t sequence) { truncate(sequence, 0); }
+void KvCache::clear(std::size_t sequence) {
+  truncate(sequence, 0);
+}
 
 const kernels::CacheLayout& KvCache::layout(std::size_t cache_layer) const {
   return state_->layers[cache_layer].layout;
@@ -201,14 +209,18 @@ CacheBytes KvCache::bytes() const {
       const std::size_t rows = (blocks * kBlockTokens - unused) * layer.n_kv_heads;
       total.payload += rows * value_bytes;
       total.scales += rows * scale_bytes;
-      total.rounding += blocks * layer.n_kv_heads * layout.block_bytes - rows * (value_bytes + scale_bytes);
+      total.rounding +=
+          blocks * layer.n_kv_heads * layout.block_bytes - rows * (value_bytes + scale_bytes);
     }
   }
   for (const LayerGroup& group : s.groups)
-    total.metadata += group.tables.size() * blocks_for(s.options.max_tokens) * sizeof(std::uint32_t);
+    total.metadata +=
+        group.tables.size() * blocks_for(s.options.max_tokens) * sizeof(std::uint32_t);
   return total;
 }
 
-const CacheOptions& KvCache::options() const { return state_->options; }
+const CacheOptions& KvCache::options() const {
+  return state_->options;
+}
 
 }  // namespace quern::model

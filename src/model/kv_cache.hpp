@@ -17,14 +17,15 @@ struct CacheOptions {
   kernels::CacheType k_type = kernels::CacheType::int8;
   kernels::CacheType v_type = kernels::CacheType::int8;
   std::size_t n_sequences = 1;
-  std::size_t max_tokens = 0;   // per sequence (0: the model's); pages are touched as they fill
+  std::size_t max_tokens = 0;  // per sequence (0: the model's); pages are touched as they fill
 };
 
-struct CacheBytes {             // measured against the formula by `verify`
-  std::uint64_t payload;        // codes of the tokens held: sum over layers of S * n_kv_heads * (d_k + d_v) * b
+struct CacheBytes {  // measured against the formula by `verify`
+  std::uint64_t
+      payload;  // codes of the tokens held: sum over layers of S * n_kv_heads * (d_k + d_v) * b
   std::uint64_t scales;
-  std::uint64_t rounding;       // unused slots of started blocks, padding
-  std::uint64_t metadata;       // block tables
+  std::uint64_t rounding;  // unused slots of started blocks, padding
+  std::uint64_t metadata;  // block tables
 };
 
 class KvCache {
@@ -32,18 +33,19 @@ class KvCache {
   KvCache(const Model& model, const CacheOptions& options);
   ~KvCache();
 
-  std::size_t length(std::size_t sequence) const;             // tokens held
+  std::size_t length(std::size_t sequence) const;  // tokens held
   // Makes room for positions [length, length + n); environment error when max_tokens is passed.
   void reserve(std::size_t sequence, std::size_t n);
-  void commit(std::size_t sequence, std::size_t n);           // the n new positions are now held
-  // Rolls back to `length` tokens (any smaller value a windowed layer still holds; otherwise false and the
-  // caller must start anew).
+  void commit(std::size_t sequence, std::size_t n);  // the n new positions are now held
+  // Rolls back to `length` tokens (any smaller value a windowed layer still holds; otherwise false
+  // and the caller must start anew).
   bool truncate(std::size_t sequence, std::size_t length);
   void clear(std::size_t sequence);
 
   const kernels::CacheLayout& layout(std::size_t cache_layer) const;
   // Block that holds `position` for a layer and KV head.
-  std::byte* block(std::size_t cache_layer, std::size_t sequence, std::size_t kv_head, std::size_t position);
+  std::byte* block(std::size_t cache_layer, std::size_t sequence, std::size_t kv_head,
+                   std::size_t position);
 
   CacheBytes bytes() const;
   const CacheOptions& options() const;

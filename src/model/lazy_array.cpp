@@ -14,7 +14,8 @@ LazyMemory::LazyMemory(std::size_t bytes) : bytes_(bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    base::environment_error("memory", base::cat("cannot reserve ", base::human_bytes(bytes)), errno);
+    base::environment_error("memory", base::cat("cannot reserve ", base::human_bytes(bytes)),
+                            errno);
   data_ = static_cast<std::byte*>(memory);
 }
 

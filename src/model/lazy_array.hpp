@@ -1,5 +1,6 @@
-// Zero-filled memory of a trivial type whose pages cost nothing until they are touched: scratch for the
-// longest chunk, logits of every position, the pool of the KV cache. Reserved once, never grown.
+// Zero-filled memory of a trivial type whose pages cost nothing until they are touched: scratch for
+// the longest chunk, logits of every position, the pool of the KV cache. Reserved once, never
+// grown.
 #pragma once
 
 #include <cstddef>

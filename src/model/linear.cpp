@@ -8,7 +8,8 @@ namespace quern::model {
 
 namespace {
 
-// Chunks per thread: enough that a thread whose core is taken away for a while leaves work to the others.
+// Chunks per thread: enough that a thread whose core is taken away for a while leaves work to the
+// others.
 constexpr std::size_t kChunksPerThread = 4;
 // A block of tokens shorter than this decodes its weights too often.
 constexpr std::size_t kMinTokensPerBlock = 32;
@@ -69,7 +70,8 @@ void run_piece(const Step& step, const Rows& input, const LinearJob& job, const 
   const std::size_t first = piece.first * quant::kPanelRows;
   const std::size_t end = std::min(piece.end * quant::kPanelRows, linear.out);
   for (std::size_t t = 0; t < piece.n_tokens; ++t)
-    step.model.kernels->add(args.out + t * args.out_stride + first, linear.bias + first, end - first);
+    step.model.kernels->add(args.out + t * args.out_stride + first, linear.bias + first,
+                            end - first);
 }
 
 }  // namespace
@@ -83,7 +85,8 @@ void run_linears(Step& step, const Rows& input, std::span<const LinearJob> jobs)
   // Items are panels; when there are too few for the threads, each block of tokens has its own.
   const std::size_t wanted = kChunksPerThread * step.pool.n_threads();
   std::size_t n_blocks = 1;
-  while (n_blocks * n_panels < wanted && input.n / (2 * n_blocks) >= kMinTokensPerBlock) n_blocks *= 2;
+  while (n_blocks * n_panels < wanted && input.n / (2 * n_blocks) >= kMinTokensPerBlock)
+    n_blocks *= 2;
   const std::size_t block_tokens = (input.n + n_blocks - 1) / n_blocks;
 
   auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {

@@ -10,7 +10,8 @@ namespace quern::model {
 
 namespace {
 
-constexpr std::size_t kMaxContractBytes = std::size_t{64} << 20;  // tokenizer additions and template included
+constexpr std::size_t kMaxContractBytes = std::size_t{64}
+                                          << 20;  // tokenizer additions and template included
 
 }  // namespace
 
@@ -19,18 +20,21 @@ ModelPaths resolve_model_path(const std::filesystem::path& path) {
   ModelPaths paths;
   paths.directory = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
   if (!std::filesystem::exists(path, ignored))
-    base::environment_error(path.string(), "no such model (expected a directory with model.quern and model.json)");
+    base::environment_error(path.string(),
+                            "no such model (expected a directory with model.quern and model.json)");
   const bool directory = std::filesystem::is_directory(path, ignored);
   const std::string extension = path.extension().string();
   if (!directory && extension != ".quern" && extension != ".json")
-    base::reject(path.string(), "not a quern model", path.filename().string(),
-                 "a directory, model.quern or model.json; quern-convert makes them from a checkpoint");
+    base::reject(
+        path.string(), "not a quern model", path.filename().string(),
+        "a directory, model.quern or model.json; quern-convert makes them from a checkpoint");
   paths.weights = !directory && extension == ".quern" ? path : paths.directory / "model.quern";
   paths.contract = !directory && extension == ".json" ? path : paths.directory / "model.json";
   return paths;
 }
 
-std::unique_ptr<Model> Model::load(const std::filesystem::path& path, const kernels::Kernels& kernels) {
+std::unique_ptr<Model> Model::load(const std::filesystem::path& path,
+                                   const kernels::Kernels& kernels) {
   const ModelPaths paths = resolve_model_path(path);
   auto model = std::make_unique<Model>();
   model->kernels = &kernels;

@@ -1,7 +1,7 @@
-// A model bound to its weight file and kernels: every string of the contract is resolved here, once.
-// Immutable after load and shared by sessions through const&. Reading order: this, forward.cpp, block.cpp,
-// attention.cpp, linear.cpp.
-// Not here: JSON, architecture names, generation.
+// A model bound to its weight file and kernels: every string of the contract is resolved here,
+// once. Immutable after load and shared by sessions through const&. Reading order: this,
+// forward.cpp, block.cpp, attention.cpp, linear.cpp. Not here: JSON, architecture names,
+// generation.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Linear {
 };
 
 struct Norm {
-  kernels::NormArgs args;              // weight (offset added) and bias bound
-  std::vector<float> weight;           // owns weight + weight_offset where the offset is not zero
+  kernels::NormArgs args;     // weight (offset added) and bias bound
+  std::vector<float> weight;  // owns weight + weight_offset where the offset is not zero
 };
 
 struct Attention {
@@ -42,7 +42,7 @@ struct Attention {
 
 struct Ffn {
   const contract::Ffn* spec = nullptr;
-  Linear gate, up, down;               // gate unused unless gated
+  Linear gate, up, down;  // gate unused unless gated
   kernels::ActivationOp activation;
 };
 
@@ -51,7 +51,7 @@ struct Branch {
   std::optional<Attention> attention;
   std::optional<Ffn> ffn;
   std::optional<Norm> norm_in, norm_out, norm_after;
-  bool shared_norm_in = false;         // parallel block: input is the previous branch's normed input
+  bool shared_norm_in = false;  // parallel block: input is the previous branch's normed input
   float in_scale = 1, out_scale = 1;
 };
 
@@ -62,8 +62,8 @@ struct Layer {
 };
 
 struct Embedding {
-  const weights::TensorView* tokens = nullptr;      // [vocab_size, d_embed]
-  const weights::TensorView* positions = nullptr;   // rows_f32 [rows, d_embed]
+  const weights::TensorView* tokens = nullptr;     // [vocab_size, d_embed]
+  const weights::TensorView* positions = nullptr;  // rows_f32 [rows, d_embed]
   std::size_t position_offset = 0;
   float scale = 1;
   std::optional<Norm> norm;
@@ -76,16 +76,17 @@ struct Head {
 
 class Model {
  public:
-  // Loads OUT/, OUT/model.quern or OUT/model.json. Errors: files missing, damaged, of different models
-  // (hash), tensors missing or surplus, an op this version does not run.
-  static std::unique_ptr<Model> load(const std::filesystem::path& path, const kernels::Kernels& kernels);
+  // Loads OUT/, OUT/model.quern or OUT/model.json. Errors: files missing, damaged, of different
+  // models (hash), tensors missing or surplus, an op this version does not run.
+  static std::unique_ptr<Model> load(const std::filesystem::path& path,
+                                     const kernels::Kernels& kernels);
 
   contract::Contract contract;
   weights::WeightFile weights;
   const kernels::Kernels* kernels = nullptr;
 
   Embedding embedding;
-  std::vector<Layer> layers;           // of the decoder
+  std::vector<Layer> layers;  // of the decoder
   std::optional<Norm> final_norm;
   Head head;
   std::vector<const contract::Rope*> ropes;

@@ -6,13 +6,14 @@ namespace quern::model {
 
 namespace {
 
-// Dynamic NTK: the base grows with the length, theta' = theta * (f * L / original - (f - 1))^(D / (D - 2)).
+// Dynamic NTK: the base grows with the length, theta' = theta * (f * L / original - (f - 1))^(D /
+// (D - 2)).
 std::vector<float> dynamic_ntk(const contract::Rope& rope, const contract::RopeSwitch& rule,
                                std::size_t total_length) {
   const auto dims = static_cast<double>(rope.dims);
-  const double growth = rule.factor * static_cast<double>(total_length) /
-                            static_cast<double>(rule.original_length) -
-                        (rule.factor - 1);
+  const double growth =
+      rule.factor * static_cast<double>(total_length) / static_cast<double>(rule.original_length) -
+      (rule.factor - 1);
   const double base = rule.base * std::pow(growth, dims / (dims - 2));
   std::vector<float> inv_freq(rope.dims / 2);
   for (std::size_t i = 0; i < inv_freq.size(); ++i)
@@ -38,15 +39,18 @@ RopeFrequencies rope_frequencies(const contract::Rope& rope, std::size_t total_l
   return result;
 }
 
-void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float* cosine, float* sine) {
+void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float* cosine,
+                 float* sine) {
   for (std::size_t i = 0; i < frequencies.inv_freq.size(); ++i) {
-    const double angle = static_cast<double>(position) * static_cast<double>(frequencies.inv_freq[i]);
+    const double angle =
+        static_cast<double>(position) * static_cast<double>(frequencies.inv_freq[i]);
     cosine[i] = static_cast<float>(std::cos(angle) * frequencies.mscale);
     sine[i] = static_cast<float>(std::sin(angle) * frequencies.mscale);
   }
 }
 
-PositionTables::PositionTables(const Model& model, std::size_t max_chunk, std::size_t total_length) {
+PositionTables::PositionTables(const Model& model, std::size_t max_chunk,
+                               std::size_t total_length) {
   for (const contract::Rope* rope : model.ropes) {
     Table table;
     table.frequencies = rope_frequencies(*rope, total_length);

@@ -1,4 +1,5 @@
-// Rotary positions: the frequency table a request uses, and cosine and sine of every new token's angles.
+// Rotary positions: the frequency table a request uses, and cosine and sine of every new token's
+// angles.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,18 @@
 
 namespace quern::model {
 
-// The frequencies and the factor on cosine and sine, for a declared total length (contract::RopeSwitch).
+// The frequencies and the factor on cosine and sine, for a declared total length
+// (contract::RopeSwitch).
 struct RopeFrequencies {
   std::vector<float> inv_freq;  // [dims / 2]
   double mscale = 1;
 };
 RopeFrequencies rope_frequencies(const contract::Rope& rope, std::size_t total_length);
 
-// cosine[i] and sine[i] of double(position) * double(inv_freq[i]), times mscale, rounded once to float.
-void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float* cosine, float* sine);
+// cosine[i] and sine[i] of double(position) * double(inv_freq[i]), times mscale, rounded once to
+// float.
+void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float* cosine,
+                 float* sine);
 
 // Tables of every rope of the model for the tokens of one forward(), [max_chunk, dims / 2] each.
 class PositionTables {

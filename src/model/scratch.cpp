@@ -7,13 +7,15 @@ namespace quern::model {
 
 namespace {
 
-std::size_t round_up(std::size_t n, std::size_t step) { return (n + step - 1) / step * step; }
+std::size_t round_up(std::size_t n, std::size_t step) {
+  return (n + step - 1) / step * step;
+}
 
 // Widest row of each purpose over all layers.
 struct Widths {
   std::size_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0;
-  std::size_t columns = 0;               // widest input of a matmul
-  std::vector<std::size_t> groups;       // activation groups in use
+  std::size_t columns = 0;          // widest input of a matmul
+  std::vector<std::size_t> groups;  // activation groups in use
 
   void add(const Linear& linear) {
     if (linear.weight == nullptr) return;
@@ -30,13 +32,14 @@ struct Widths {
       k = std::max(k, spec.n_kv_heads * spec.d_k);
       v = std::max(v, spec.n_kv_heads * spec.d_v);
       attended = std::max(attended, spec.n_heads * spec.d_v);
-      for (const Linear* linear : {&branch.attention->q, &branch.attention->k, &branch.attention->v,
-                                   &branch.attention->o})
+      for (const Linear* linear :
+           {&branch.attention->q, &branch.attention->k, &branch.attention->v, &branch.attention->o})
         add(*linear);
     }
     if (branch.ffn) {
       d_ff = std::max(d_ff, branch.ffn->spec->d_ff);
-      for (const Linear* linear : {&branch.ffn->gate, &branch.ffn->up, &branch.ffn->down}) add(*linear);
+      for (const Linear* linear : {&branch.ffn->gate, &branch.ffn->up, &branch.ffn->down})
+        add(*linear);
     }
   }
 };
@@ -71,8 +74,9 @@ AttentionScratch attention_scratch(const Model& model, const KvCache& cache) {
       n_queries = std::max(n_queries, rows);
       scratch.q_stride = std::max(scratch.q_stride, round_up(spec.d_k, 16));
       scratch.o_stride = std::max(scratch.o_stride, round_up(spec.d_v, 16));
-      kernel_floats = std::max(kernel_floats, kernels::attend_scratch_floats(
-                                                  rows, cache.layout(branch.attention->cache_layer)));
+      kernel_floats = std::max(
+          kernel_floats,
+          kernels::attend_scratch_floats(rows, cache.layout(branch.attention->cache_layer)));
     }
   }
   scratch.q = LazyArray<float>(n_queries * scratch.q_stride);

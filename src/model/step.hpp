@@ -1,5 +1,5 @@
-// One forward() in flight: its tokens and the scratch memory that every part of the model writes to.
-// Sized once for the longest chunk; nothing here is allocated while a forward runs.
+// One forward() in flight: its tokens and the scratch memory that every part of the model writes
+// to. Sized once for the longest chunk; nothing here is allocated while a forward runs.
 #pragma once
 
 #include <cstdint>
@@ -68,14 +68,14 @@ struct AttentionScratch {
 struct Scratch {
   Scratch(const Model& model, const KvCache& cache, std::size_t max_chunk, std::size_t n_threads);
 
-  RowBuffer stream, next_stream;   // [tokens, d_model]: residual stream; next: of parallel blocks
-  RowBuffer normed, branch_out;    // [tokens, d_model]: input and output of a branch
-  RowBuffer q, k, v, attended;     // [tokens, heads * width]
-  RowBuffer gate, up;              // [tokens, d_ff]
-  RowBuffer hidden, logits;        // [wanted, d_model], [wanted, vocab_size]
-  std::vector<QuantizedInput> quantized;              // one per activation group of the model's formats
-  std::vector<LazyArray<std::byte>> matmul;           // per thread
-  std::vector<AttentionScratch> attention;            // per thread
+  RowBuffer stream, next_stream;  // [tokens, d_model]: residual stream; next: of parallel blocks
+  RowBuffer normed, branch_out;   // [tokens, d_model]: input and output of a branch
+  RowBuffer q, k, v, attended;    // [tokens, heads * width]
+  RowBuffer gate, up;             // [tokens, d_ff]
+  RowBuffer hidden, logits;       // [wanted, d_model], [wanted, vocab_size]
+  std::vector<QuantizedInput> quantized;     // one per activation group of the model's formats
+  std::vector<LazyArray<std::byte>> matmul;  // per thread
+  std::vector<AttentionScratch> attention;   // per thread
 
   std::size_t bytes() const;
 };
@@ -88,20 +88,21 @@ struct Step {
   const PositionTables& positions;
   std::span<const TokenPlace> tokens;
   std::span<const Run> runs;
-  const Tap* tap = nullptr;        // null: no tap
+  const Tap* tap = nullptr;  // null: no tap
 
   std::size_t n_tokens() const { return tokens.size(); }
 };
 
-// Runs work(begin, end, thread) over the tokens; a single token stays on the calling thread, where it costs
-// less than a barrier.
+// Runs work(begin, end, thread) over the tokens; a single token stays on the calling thread, where
+// it costs less than a barrier.
 template <class F>
 void for_tokens(const Step& step, std::size_t n_tokens, F&& work) {
   if (n_tokens <= 1) {
     if (n_tokens == 1) work(std::size_t{0}, std::size_t{1}, std::size_t{0});
     return;
   }
-  const std::size_t grain = (n_tokens + 4 * step.pool.n_threads() - 1) / (4 * step.pool.n_threads());
+  const std::size_t grain =
+      (n_tokens + 4 * step.pool.n_threads() - 1) / (4 * step.pool.n_threads());
   step.pool.parallel_for(n_tokens, grain, work);
 }
 

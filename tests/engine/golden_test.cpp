@@ -1,5 +1,6 @@
-// Tiny checkpoints of real families, converted and run, against logits of the reference implementation
-// (tests/data/fixtures/*/expected.safetensors): the whole way from config.json to logits.
+// Tiny checkpoints of real families, converted and run, against logits of the reference
+// implementation (tests/data/fixtures/*/expected.safetensors): the whole way from config.json to
+// logits.
 #include <unistd.h>
 
 #include <cmath>
@@ -60,7 +61,8 @@ double deviation(const std::vector<float>& values) {
   return std::sqrt(square / n - sum / n * sum / n);
 }
 
-// Greedy continuation equals the reference's up to the first step whose margin is too small to call.
+// Greedy continuation equals the reference's up to the first step whose margin is too small to
+// call.
 void check_greedy(const model::Model& model, const Expected& expected, double bound) {
   const std::vector<std::int32_t> ids = expected.ids("greedy_ids");
   const std::vector<float> margin = expected.floats("greedy_margin");
@@ -72,27 +74,31 @@ void check_greedy(const model::Model& model, const Expected& expected, double bo
   greedy.temperature = 0;
   engine::Sampler sampler(greedy, model.contract.vocab_size);
   std::size_t step = 0;
-  session.generate(expected.ids("greedy_prompt"), sampler, {ids.size(), {}, true}, [&](std::int32_t id) {
-    if (double{margin[step]} <= bound) return false;
-    CHECK(id == ids[step]);
-    return id == ids[step++];
-  });
+  session.generate(expected.ids("greedy_prompt"), sampler, {ids.size(), {}, true},
+                   [&](std::int32_t id) {
+                     if (double{margin[step]} <= bound) return false;
+                     CHECK(id == ids[step]);
+                     return id == ids[step++];
+                   });
   CHECK(step > 0);
 }
 
 }  // namespace
 
-TEST_CASE("converted fixtures give the reference's logits, the same in one prefill and token by token",
-          "[golden]") {
+TEST_CASE(
+    "converted fixtures give the reference's logits, the same in one prefill and token by token",
+    "[golden]") {
   const TemporaryDirectory directory;
   std::size_t n = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(QUERN_SOURCE_DIR) / "tests/data/fixtures")) {
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(QUERN_SOURCE_DIR) / "tests/data/fixtures")) {
     if (!fs::exists(entry.path() / "expected.safetensors")) continue;
     const std::string name = entry.path().filename().string();
     INFO(name);
     convert::ConvertOptions options;
     options.type = "f32";
-    convert::convert(entry.path(), directory.path / name, options, [](std::uint64_t, std::uint64_t) {});
+    convert::convert(entry.path(), directory.path / name, options,
+                     [](std::uint64_t, std::uint64_t) {});
     const auto model = model::Model::load(directory.path / name, kernels::select_kernels());
     const Expected expected(entry.path() / "expected.safetensors");
     const std::vector<std::int32_t> ids = expected.ids("input_ids");
@@ -105,7 +111,8 @@ TEST_CASE("converted fixtures give the reference's logits, the same in one prefi
     const double bound = 2e-3 * deviation(reference);
     CHECK(largest < bound);
     CHECK(same_bits(run_all(*model, ids, {1, 1, kernels::CacheType::f32}), logits));
-    // The reference recomputes the angles of dynamic NTK at every step; quern declares the length once.
+    // The reference recomputes the angles of dynamic NTK at every step; quern declares the length
+    // once.
     if (name.find("dynamic") == std::string::npos) check_greedy(*model, expected, 2 * bound);
     ++n;
   }
@@ -118,7 +125,8 @@ TEST_CASE("two files of different models are refused", "[golden]") {
   convert::ConvertOptions options;
   options.type = "q8";
   for (const char* name : {"llama2", "gpt2"})
-    convert::convert(fixtures / name, directory.path / name, options, [](std::uint64_t, std::uint64_t) {});
+    convert::convert(fixtures / name, directory.path / name, options,
+                     [](std::uint64_t, std::uint64_t) {});
   const kernels::Kernels& kernels = kernels::select_kernels();
   CHECK_NOTHROW(model::Model::load(directory.path / "llama2" / "model.quern", kernels));
   CHECK_NOTHROW(model::Model::load(directory.path / "llama2" / "model.json", kernels));

@@ -37,7 +37,8 @@ std::vector<float> random_logits(std::size_t n, std::uint32_t seed) {
 }
 
 // Frequencies of n draws.
-std::map<std::int32_t, double> frequencies(Sampler& sampler, const std::vector<float>& logits, int n) {
+std::map<std::int32_t, double> frequencies(Sampler& sampler, const std::vector<float>& logits,
+                                           int n) {
   std::map<std::int32_t, double> counts;
   for (int i = 0; i < n; ++i) counts[sampler.sample(logits, 0)] += 1.0 / n;
   return counts;
@@ -78,8 +79,8 @@ TEST_CASE("draws follow the softmax at the temperature", "[sampler]") {
     double total = 0;
     for (const float x : logits) total += std::exp(x / temperature);
     for (const auto& [id, frequency] : frequencies(sampler, logits, 20000))
-      CHECK(std::fabs(frequency - std::exp(logits[static_cast<std::size_t>(id)] / temperature) / total) <
-            0.015);
+      CHECK(std::fabs(frequency - std::exp(logits[static_cast<std::size_t>(id)] / temperature) /
+                                      total) < 0.015);
   }
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("each filter leaves exactly its set, in the stated order", "[sampler]"
   o.min_p = 1;
   CHECK(kept(o) == Ids{1});
   o = plain(1);
-  o.top_k = 2;     // 4/7 and 3/7 are left: top_p counts these
+  o.top_k = 2;  // 4/7 and 3/7 are left: top_p counts these
   o.top_p = 0.55;
   CHECK(kept(o) == Ids{1});
   o = plain(100);  // filters see the model's probabilities, not the heated ones

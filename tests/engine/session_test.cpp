@@ -62,7 +62,8 @@ Ids expected_greedy(const model::Model& model, Ids ids, std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("generation continues greedily and reuses what the cache shares with the prompt", "[session]") {
+TEST_CASE("generation continues greedily and reuses what the cache shares with the prompt",
+          "[session]") {
   Fixture f;
   const Ids prompt = random_ids(40, 101);
   const Ids expected = expected_greedy(*f.tiny.model, prompt, 12);
@@ -80,12 +81,14 @@ TEST_CASE("generation continues greedily and reuses what the cache shares with t
 
   // A conversation that goes on: the answer is held but for its last token.
   const Ids longer = joined(joined(prompt, expected), random_ids(5, 101, 3));
-  CHECK(f.generate(session, longer, o, FinishReason::length) == expected_greedy(*f.tiny.model, longer, 12));
+  CHECK(f.generate(session, longer, o, FinishReason::length) ==
+        expected_greedy(*f.tiny.model, longer, 12));
   CHECK(session.times().prefill_tokens < 40);
 
   // A different beginning: nothing is kept.
   const Ids other = random_ids(30, 101, 9);
-  CHECK(f.generate(session, other, o, FinishReason::length) == expected_greedy(*f.tiny.model, other, 12));
+  CHECK(f.generate(session, other, o, FinishReason::length) ==
+        expected_greedy(*f.tiny.model, other, 12));
 }
 
 TEST_CASE("generation ends at a stop id, at the limits and when the caller says so", "[session]") {
@@ -97,9 +100,11 @@ TEST_CASE("generation ends at a stop id, at the limits and when the caller says 
   const Ids free = f.generate(session, prompt, o, FinishReason::length);
   REQUIRE(free.size() == 20);
 
-  const std::size_t first = static_cast<std::size_t>(std::find(free.begin(), free.end(), free[5]) - free.begin());
+  const std::size_t first =
+      static_cast<std::size_t>(std::find(free.begin(), free.end(), free[5]) - free.begin());
   o.stop_ids = {free[5]};
-  CHECK(f.generate(session, prompt, o, FinishReason::stop) == Ids(free.begin(), free.begin() + static_cast<std::ptrdiff_t>(first)));
+  CHECK(f.generate(session, prompt, o, FinishReason::stop) ==
+        Ids(free.begin(), free.begin() + static_cast<std::ptrdiff_t>(first)));
   o.ignore_eos = true;
   CHECK(f.generate(session, prompt, o, FinishReason::length) == free);
 
@@ -126,7 +131,8 @@ TEST_CASE("a prompt that does not fit is refused before any work", "[session]") 
     FAIL("no error");
   } catch (const base::Error& error) {
     CHECK(error.code() == base::ExitCode::input);
-    CHECK(std::string(error.what()).find("prompt has 33 tokens, context is 32") != std::string::npos);
+    CHECK(std::string(error.what()).find("prompt has 33 tokens, context is 32") !=
+          std::string::npos);
   }
   CHECK_THROWS_AS(session.generate({}, sampler, {10, {}, false}, never), base::Error);
   CHECK(session.tokens().empty());
@@ -143,7 +149,8 @@ TEST_CASE("a windowed model starts anew when the shared prefix was forgotten", "
   o.max_new_tokens = 3;
   f.generate(session, prompt, o, FinishReason::length);
   const Ids shorter = joined(Ids(prompt.begin(), prompt.begin() + 100), {5, 6, 7});
-  CHECK(f.generate(session, shorter, o, FinishReason::length) == expected_greedy(*f.tiny.model, shorter, 3));
+  CHECK(f.generate(session, shorter, o, FinishReason::length) ==
+        expected_greedy(*f.tiny.model, shorter, 3));
   CHECK(session.times().prefill_tokens == shorter.size());
 }
 
@@ -183,7 +190,8 @@ TEST_CASE("the report states rates, percentiles and bytes", "[report]") {
   CHECK(timings.cache.payload == 17 * 3 * 2 * (12 + 20));
   timings.read_bandwidth = 10e9;
   const std::string text = engine::timings_text(timings);
-  for (const char* word : {"load", "tokenize", "prefill", "decode", "sampling", "GB/s", "peak RSS", "p95", "%"})
+  for (const char* word :
+       {"load", "tokenize", "prefill", "decode", "sampling", "GB/s", "peak RSS", "p95", "%"})
     CHECK(text.find(word) != std::string::npos);
   const std::string json = engine::timings_json(timings);
   CHECK(json.find("\"prefill_tokens\": 10,") != std::string::npos);

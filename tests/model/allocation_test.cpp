@@ -18,8 +18,12 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace quern::tests {
 
@@ -29,7 +33,8 @@ TEST_CASE("no heap allocation in twenty decode steps", "[allocation]") {
       const TinyModel tiny = make_model(variant.contract, format);
       const std::vector<std::int32_t> ids = random_ids(100, variant.contract.vocab_size);
       base::ThreadPool pool(2);
-      model::KvCache cache(*tiny.model, {kernels::CacheType::int8, kernels::CacheType::int8, 1, 200});
+      model::KvCache cache(*tiny.model,
+                           {kernels::CacheType::int8, kernels::CacheType::int8, 1, 200});
       model::Runner runner(*tiny.model, cache, pool, 64, 200);
       const model::Slice prompt{0, std::span(ids).first(50), model::Want::last};
       runner.forward({&prompt, 1});

@@ -1,4 +1,5 @@
-// Binding: the tensors of a file are exactly the contract's, and what cannot run is refused by name.
+// Binding: the tensors of a file are exactly the contract's, and what cannot run is refused by
+// name.
 #include "catch.hpp"
 #include "model/tiny_model.hpp"
 
@@ -7,7 +8,8 @@ namespace quern::tests {
 namespace {
 
 // Rebinds the tensors of a good model after a change; the error's text, "" when there is none.
-std::string bind_error(const std::function<void(std::vector<weights::TensorView>&, Contract&)>& change) {
+std::string bind_error(
+    const std::function<void(std::vector<weights::TensorView>&, Contract&)>& change) {
   TinyModel tiny = make_model(tiny_contract(), "f32");
   model::Model model;
   model.contract = tiny.model->contract;
@@ -23,7 +25,9 @@ std::string bind_error(const std::function<void(std::vector<weights::TensorView>
   return "";
 }
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -59,12 +63,16 @@ TEST_CASE("a surplus tensor is named", "[bind]") {
 }
 
 TEST_CASE("what this version does not run is refused by name", "[bind]") {
-  CHECK(contains(bind_error([](auto&, Contract& c) { c.kind = contract::ModelKind::encoder; }), "encoder"));
-  CHECK(contains(bind_error([](auto&, Contract& c) { c.embedding.token_types = 2; }), "token_types"));
-  CHECK(contains(bind_error([](auto&, Contract& c) { c.embedding.project_in = true; }), "project_in"));
+  CHECK(contains(bind_error([](auto&, Contract& c) { c.kind = contract::ModelKind::encoder; }),
+                 "encoder"));
+  CHECK(
+      contains(bind_error([](auto&, Contract& c) { c.embedding.token_types = 2; }), "token_types"));
+  CHECK(contains(bind_error([](auto&, Contract& c) { c.embedding.project_in = true; }),
+                 "project_in"));
   CHECK(contains(bind_error([](auto&, Contract& c) {
                    attention_of(c).mask.kind = contract::MaskKind::bidirectional;
-                 }), "ops.attn.mask"));
+                 }),
+                 "ops.attn.mask"));
 }
 
 TEST_CASE("a path must be a model's directory or one of its files", "[bind]") {

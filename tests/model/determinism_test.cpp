@@ -60,9 +60,11 @@ TEST_CASE("a sequence in a batch has the bits it has alone", "[determinism]") {
       alone.push_back(run_all(*tiny.model, ids[s], {1, 0, kernels::CacheType::int8}));
     }
     base::ThreadPool pool(2);
-    model::KvCache cache(*tiny.model, {kernels::CacheType::int8, kernels::CacheType::int8, kSequences, 300});
+    model::KvCache cache(*tiny.model,
+                         {kernels::CacheType::int8, kernels::CacheType::int8, kSequences, 300});
     model::Runner runner(*tiny.model, cache, pool, 64, 300);
-    // Every step mixes prefill pieces and single tokens: sequence s advances by 1 + (step + s) % 9 tokens.
+    // Every step mixes prefill pieces and single tokens: sequence s advances by 1 + (step + s) % 9
+    // tokens.
     std::vector<std::size_t> done(kSequences, 0);
     for (std::size_t step = 0; done != std::vector<std::size_t>{50, 91, 132, 173, 214}; ++step) {
       std::vector<model::Slice> slices;
@@ -104,7 +106,8 @@ TEST_CASE("after a roll-back the same tokens give the same bits", "[determinism]
     runner.forward({&rest, 1});
     const std::vector<float> row(runner.logits(0), runner.logits(0) + c.vocab_size);
     INFO("kept " << keep);
-    CHECK(same_bits(row, {expected.end() - static_cast<std::ptrdiff_t>(c.vocab_size), expected.end()}));
+    CHECK(same_bits(row,
+                    {expected.end() - static_cast<std::ptrdiff_t>(c.vocab_size), expected.end()}));
   }
 }
 

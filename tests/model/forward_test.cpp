@@ -39,7 +39,8 @@ TEST_CASE("every mechanism agrees with a float64 forward pass", "[forward]") {
   }
 }
 
-TEST_CASE("quantized weights compute what their decoded values and rounded inputs say", "[forward]") {
+TEST_CASE("quantized weights compute what their decoded values and rounded inputs say",
+          "[forward]") {
   for (const quant::FormatTraits& format : quant::all_formats()) {
     const Contract c = tiny_contract();
     const TinyModel tiny = make_model(c, format.name);
@@ -58,8 +59,10 @@ TEST_CASE("small cache types stay near the exact cache", "[forward]") {
   const TinyModel tiny = make_model(c, "f32");
   const std::vector<std::int32_t> ids = random_ids(300, c.vocab_size);
   const Matrix expected = Reference(c, tiny.decoded).run(ids);
-  const std::pair<CacheType, double> bounds[] = {{CacheType::f16, 2e-2},  {CacheType::bf16, 1e-1},
-                                                 {CacheType::int8, 3e-1}, {CacheType::fp8_e4m3, 1.0},
+  const std::pair<CacheType, double> bounds[] = {{CacheType::f16, 2e-2},
+                                                 {CacheType::bf16, 1e-1},
+                                                 {CacheType::int8, 3e-1},
+                                                 {CacheType::fp8_e4m3, 1.0},
                                                  {CacheType::fp8_e5m2, 2.0}};
   for (const auto& [type, bound] : bounds) {
     const double error = difference(run_all(*tiny.model, ids, {1, 0, type}), expected);
@@ -105,7 +108,8 @@ TEST_CASE("ids and positions outside the model are refused before the cache chan
     const model::Slice slice{0, ids, model::Want::last};
     CHECK_THROWS_AS(runner.forward({&slice, 1}), base::Error);
   }
-  const std::vector<std::int32_t> ids = random_ids(699, c.vocab_size);  // the table has 700 - 2 positions
+  const std::vector<std::int32_t> ids =
+      random_ids(699, c.vocab_size);  // the table has 700 - 2 positions
   const model::Slice slice{0, ids, model::Want::last};
   CHECK_THROWS_AS(runner.forward({&slice, 1}), base::Error);
   CHECK(cache.length(0) == 0);

@@ -25,7 +25,8 @@ void append(model::KvCache& cache, std::size_t sequence, std::size_t n) {
   cache.commit(sequence, n);
 }
 
-std::uint64_t expected_payload(const model::Model& model, std::uint64_t tokens, std::uint64_t value_bytes) {
+std::uint64_t expected_payload(const model::Model& model, std::uint64_t tokens,
+                               std::uint64_t value_bytes) {
   std::uint64_t values = 0;
   for (const auto& layer : model.cache_layers) values += layer.n_kv_heads * (layer.d_k + layer.d_v);
   return tokens * values * value_bytes;
@@ -34,7 +35,8 @@ std::uint64_t expected_payload(const model::Model& model, std::uint64_t tokens, 
 }  // namespace
 
 TEST_CASE("blocks of different layers, heads, sequences and positions never overlap", "[cache]") {
-  const model::Model model = cache_model({{2, 12, 20, {}, 0}, {3, 64, 64, {}, 0}, {1, 8, 8, 40, 2}});
+  const model::Model model =
+      cache_model({{2, 12, 20, {}, 0}, {3, 64, 64, {}, 0}, {1, 8, 8, 40, 2}});
   model::KvCache cache(model, {CacheType::int8, CacheType::f16, 3, 100});
   std::vector<std::pair<std::byte*, std::byte*>> ranges;
   for (std::size_t sequence = 0; sequence < 3; ++sequence) cache.reserve(sequence, 100);
@@ -64,7 +66,8 @@ TEST_CASE("cache bytes follow the formula for every type, batch and length", "[c
       }
       const model::CacheBytes bytes = cache.bytes();
       CHECK(bytes.payload == expected_payload(model, tokens, kernels::cache_value_bytes(type)));
-      CHECK(bytes.scales == (kernels::cache_has_scales(type) ? tokens * (2 + 3) * 2 * sizeof(float) : 0));
+      CHECK(bytes.scales ==
+            (kernels::cache_has_scales(type) ? tokens * (2 + 3) * 2 * sizeof(float) : 0));
       std::uint64_t blocks = 0;
       for (std::size_t s = 0; s < n_sequences; ++s) {
         const std::size_t n = (cache.length(s) + kBlockTokens - 1) / kBlockTokens;
@@ -92,13 +95,15 @@ TEST_CASE("a windowed layer holds a bounded number of blocks and its sinks", "[c
     // All that the next query sees is held; no two of these blocks are the same.
     std::set<std::byte*> seen;
     const std::size_t begin = position + 2 > window ? position + 2 - window : 0;
-    for (std::size_t key = begin / kBlockTokens * kBlockTokens; key <= position; key += kBlockTokens)
+    for (std::size_t key = begin / kBlockTokens * kBlockTokens; key <= position;
+         key += kBlockTokens)
       seen.insert(cache.block(0, 0, 0, key));
     CHECK(seen.size() == position / kBlockTokens - begin / kBlockTokens + 1);
     const model::CacheBytes bytes = cache.bytes();
     largest = std::max(largest, bytes.payload + bytes.scales + bytes.rounding);
   }
-  const std::size_t most = 1 + 1 + window / kBlockTokens + 1;  // sinks, partly seen at both ends, the middle
+  const std::size_t most =
+      1 + 1 + window / kBlockTokens + 1;  // sinks, partly seen at both ends, the middle
   CHECK(largest <= most * cache.layout(0).block_bytes);
   CHECK(addresses.size() <= most + 1);
   CHECK(cache.block(0, 0, 0, 0) == sink);

@@ -1,13 +1,15 @@
 // Rotary angles: precision at every length, and the tables that depend on the declared length.
-#include "catch.hpp"
 #include "model/position.hpp"
+#include "catch.hpp"
 #include "model/tiny_model.hpp"
 
 namespace quern::tests {
 
-TEST_CASE("cosine and sine are within 1e-6 of the exact ones up to a million positions", "[position]") {
+TEST_CASE("cosine and sine are within 1e-6 of the exact ones up to a million positions",
+          "[position]") {
   model::RopeFrequencies frequencies;
-  for (int i = 0; i < 64; ++i) frequencies.inv_freq.push_back(static_cast<float>(std::pow(5e5, -i / 64.0)));
+  for (int i = 0; i < 64; ++i)
+    frequencies.inv_freq.push_back(static_cast<float>(std::pow(5e5, -i / 64.0)));
   std::vector<float> cosine(64), sine(64);
   for (const double mscale : {1.0, 1.3465735902799727}) {
     frequencies.mscale = mscale;
@@ -27,7 +29,8 @@ TEST_CASE("dynamic NTK grows the base with the declared length only", "[position
   contract::Rope rope{};
   rope.dims = 128;
   rope.mscale = 1;
-  for (int i = 0; i < 64; ++i) rope.inv_freq.push_back(static_cast<float>(std::pow(1e4, -i / 64.0)));
+  for (int i = 0; i < 64; ++i)
+    rope.inv_freq.push_back(static_cast<float>(std::pow(1e4, -i / 64.0)));
   rope.switch_rule = contract::RopeSwitch{};
   rope.switch_rule->kind = contract::RopeSwitchKind::dynamic_ntk;
   rope.switch_rule->original_length = 2048;
@@ -47,7 +50,8 @@ TEST_CASE("longrope changes table and factor above the original length", "[posit
   rope.dims = 4;
   rope.mscale = 1.1;
   rope.inv_freq = {1.0F, 0.1F};
-  rope.switch_rule = contract::RopeSwitch{contract::RopeSwitchKind::longrope, 100, 0, 0, {0.5F, 0.01F}, 1.2};
+  rope.switch_rule =
+      contract::RopeSwitch{contract::RopeSwitchKind::longrope, 100, 0, 0, {0.5F, 0.01F}, 1.2};
   const model::RopeFrequencies below = model::rope_frequencies(rope, 100);
   const model::RopeFrequencies above = model::rope_frequencies(rope, 101);
   CHECK(below.inv_freq == rope.inv_freq);

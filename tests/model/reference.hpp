@@ -1,5 +1,5 @@
-// The oracle of the model tests: a float64 forward pass straight from the contract, whole sequence at once,
-// sharing no code with src/model. Weights are plain row-major floats by name.
+// The oracle of the model tests: a float64 forward pass straight from the contract, whole sequence
+// at once, sharing no code with src/model. Weights are plain row-major floats by name.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ class Reference {
     Matrix x = embed(ids);
     kv_.clear();
     const std::vector<contract::LayerRef> layers = contract::unroll(c_, *c_.decoder);
-    for (std::size_t i = 0; i < layers.size(); ++i) block(*layers[i].block, i, layers[i].weights_of, x);
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      block(*layers[i].block, i, layers[i].weights_of, x);
     if (c_.decoder->final_norm) norm(*c_.decoder->final_norm, "decoder.final_norm", x);
     for (auto& row : x)
       for (double& v : row) v *= c_.head.in_scale;
@@ -50,10 +51,12 @@ class Reference {
     for (std::size_t p = 0; p < ids.size(); ++p) {
       std::vector<double> row(c_.d_model);
       for (std::size_t i = 0; i < row.size(); ++i) {
-        row[i] = c_.embedding.scale *
-                 double{t_.at("embedding.tokens")[static_cast<std::size_t>(ids[p]) * row.size() + i]};
+        row[i] =
+            c_.embedding.scale *
+            double{t_.at("embedding.tokens")[static_cast<std::size_t>(ids[p]) * row.size() + i]};
         if (c_.embedding.positions)
-          row[i] += double{t_.at("embedding.positions")[(p + c_.embedding.positions->offset) * row.size() + i]};
+          row[i] += double{
+              t_.at("embedding.positions")[(p + c_.embedding.positions->offset) * row.size() + i]};
       }
       x.push_back(row);
     }
@@ -70,7 +73,8 @@ class Reference {
     double mean = 0, square = 0;
     if (spec.kind == contract::NormKind::layer_norm)
       for (std::size_t i = 0; i < n; ++i) mean += x[i] / static_cast<double>(n);
-    for (std::size_t i = 0; i < n; ++i) square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i)
+      square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(n);
     for (std::size_t i = 0; i < n; ++i) {
       x[i] = (x[i] - mean) / std::sqrt(square + spec.eps);
       if (spec.weight) x[i] *= double{t_.at(name + ".weight")[i]} + spec.weight_offset;
@@ -86,19 +90,22 @@ class Reference {
       double largest = 0;
       for (std::size_t i = first; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
       const double scale = largest / 127;
-      for (std::size_t i = first; i < end; ++i) y[i] = scale > 0 ? std::nearbyint(x[i] / scale) * scale : 0;
+      for (std::size_t i = first; i < end; ++i)
+        y[i] = scale > 0 ? std::nearbyint(x[i] / scale) * scale : 0;
     }
     return y;
   }
 
-  Matrix linear(const Matrix& x, const std::string& weight, const std::string& bias, std::size_t out) const {
+  Matrix linear(const Matrix& x, const std::string& weight, const std::string& bias,
+                std::size_t out) const {
     const std::vector<float>& w = t_.at(weight);
     Matrix y;
     for (const auto& exact : x) {
       const std::vector<double> row = rounded(exact);
       std::vector<double> result(out);
       for (std::size_t r = 0; r < out; ++r) {
-        for (std::size_t k = 0; k < row.size(); ++k) result[r] += double{w[r * row.size() + k]} * row[k];
+        for (std::size_t k = 0; k < row.size(); ++k)
+          result[r] += double{w[r * row.size() + k]} * row[k];
         if (!bias.empty()) result[r] += double{t_.at(bias)[r]};
       }
       y.push_back(result);
@@ -112,7 +119,8 @@ class Reference {
     Matrix normed;
     for (std::size_t b = 0; b < spec.branches.size(); ++b) {
       const contract::Branch& branch = spec.branches[b];
-      const std::string prefix = "decoder." + std::to_string(weights_of) + "." + std::to_string(b) + ".";
+      const std::string prefix =
+          "decoder." + std::to_string(weights_of) + "." + std::to_string(b) + ".";
       if (branch.norm_in != contract::kSharedNorm) {
         normed = parallel ? input : x;
         if (branch.norm_in) norm(*branch.norm_in, prefix + "norm_in", normed);
@@ -133,33 +141,44 @@ class Reference {
 
   static double activate(contract::Activation kind, double x) {
     switch (kind) {
-      case contract::Activation::relu: return std::max(x, 0.0);
-      case contract::Activation::silu: return x / (1 + std::exp(-x));
-      case contract::Activation::gelu_erf: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+      case contract::Activation::relu:
+        return std::max(x, 0.0);
+      case contract::Activation::silu:
+        return x / (1 + std::exp(-x));
+      case contract::Activation::gelu_erf:
+        return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
       case contract::Activation::gelu_tanh:
-        return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
-      case contract::Activation::gelu_quick: return x / (1 + std::exp(-1.702 * x));
+        return 0.5 * x *
+               (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+      case contract::Activation::gelu_quick:
+        return x / (1 + std::exp(-1.702 * x));
     }
     return 0;
   }
 
   Matrix ffn(const contract::Ffn& op, const std::string& prefix, const Matrix& x) const {
-    const auto bias = [&](const char* part, bool has) { return has ? prefix + part + ".bias" : ""; };
+    const auto bias = [&](const char* part, bool has) {
+      return has ? prefix + part + ".bias" : "";
+    };
     Matrix up = linear(x, prefix + "up.weight", bias("up", op.bias_in), op.d_ff);
     Matrix gate;
     if (op.gated) gate = linear(x, prefix + "gate.weight", bias("gate", op.bias_in), op.d_ff);
     for (std::size_t i = 0; i < up.size(); ++i)
       for (std::size_t j = 0; j < op.d_ff; ++j)
-        up[i][j] = op.gated ? activate(op.activation, gate[i][j]) * up[i][j] : activate(op.activation, up[i][j]);
+        up[i][j] = op.gated ? activate(op.activation, gate[i][j]) * up[i][j]
+                            : activate(op.activation, up[i][j]);
     return linear(up, prefix + "down.weight", bias("down", op.bias_out), c_.d_model);
   }
 
-  void place(const contract::Attention& op, const std::string& norm_name, std::size_t n_heads, Matrix& x) const {
+  void place(const contract::Attention& op, const std::string& norm_name, std::size_t n_heads,
+             Matrix& x) const {
     for (std::size_t p = 0; p < x.size(); ++p) {
       double* row = x[p].data();
-      if (op.qk_norm && op.qk_norm->over_all_heads) norm_row(op.qk_norm->norm, norm_name, row, x[p].size());
+      if (op.qk_norm && op.qk_norm->over_all_heads)
+        norm_row(op.qk_norm->norm, norm_name, row, x[p].size());
       for (std::size_t h = 0; h < n_heads; ++h, row += op.d_k) {
-        if (op.qk_norm && !op.qk_norm->over_all_heads) norm_row(op.qk_norm->norm, norm_name, row, op.d_k);
+        if (op.qk_norm && !op.qk_norm->over_all_heads)
+          norm_row(op.qk_norm->norm, norm_name, row, op.d_k);
         if (op.rope) rotate(c_.ropes.at(*op.rope), static_cast<double>(p), row);
       }
     }
@@ -184,8 +203,11 @@ class Reference {
     return !mask.window || query - key < *mask.window || key < mask.sinks;
   }
 
-  Matrix attention(const contract::Attention& op, const std::string& prefix, std::size_t layer, const Matrix& x) {
-    const auto bias = [&](const char* part, bool has) { return has ? prefix + part + ".bias" : ""; };
+  Matrix attention(const contract::Attention& op, const std::string& prefix, std::size_t layer,
+                   const Matrix& x) {
+    const auto bias = [&](const char* part, bool has) {
+      return has ? prefix + part + ".bias" : "";
+    };
     Matrix q = linear(x, prefix + "q.weight", bias("q", op.bias_q), op.n_heads * op.d_k);
     place(op, prefix + "q_norm", op.n_heads, q);
     if (!op.kv_from) {
@@ -201,22 +223,24 @@ class Reference {
     return linear(out, prefix + "o.weight", bias("o", op.bias_o), c_.d_model);
   }
 
-  void attend(const contract::Attention& op, const std::string& prefix, const Matrix& q, const KeysValues& kv,
-              std::size_t p, std::size_t h, std::vector<double>& out) const {
+  void attend(const contract::Attention& op, const std::string& prefix, const Matrix& q,
+              const KeysValues& kv, std::size_t p, std::size_t h, std::vector<double>& out) const {
     const std::size_t kv_head = h / (op.n_heads / op.n_kv_heads);
     std::vector<double> score(p + 1, -INFINITY);
     double largest = op.sink_logits ? double{t_.at(prefix + "sink_logits")[h]} : -INFINITY;
     for (std::size_t j = 0; j <= p; ++j) {
       if (!sees(op.mask, p, j)) continue;
       double s = 0;
-      for (std::size_t i = 0; i < op.d_k; ++i) s += q[p][h * op.d_k + i] * kv.k[j][kv_head * op.d_k + i];
+      for (std::size_t i = 0; i < op.d_k; ++i)
+        s += q[p][h * op.d_k + i] * kv.k[j][kv_head * op.d_k + i];
       const double slope = op.alibi ? double{op.alibi->slopes[h]} * static_cast<double>(j) : 0.0;
       s = op.alibi && op.alibi->before_scale ? (s + slope) * op.scale : s * op.scale + slope;
       if (op.softcap) s = *op.softcap * std::tanh(s / *op.softcap);
       score[j] = s;
       largest = std::max(largest, s);
     }
-    double sum = op.sink_logits ? std::exp(double{t_.at(prefix + "sink_logits")[h]} - largest) : 0.0;
+    double sum =
+        op.sink_logits ? std::exp(double{t_.at(prefix + "sink_logits")[h]} - largest) : 0.0;
     for (double& s : score) sum += s = std::exp(s - largest);
     for (std::size_t j = 0; j <= p; ++j)
       for (std::size_t i = 0; i < op.d_v; ++i)

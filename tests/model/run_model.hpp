@@ -31,7 +31,8 @@ inline std::vector<float> run_all(const model::Model& model, const std::vector<s
     const model::Slice slice{0, std::span(ids).subspan(first, n), model::Want::all};
     runner.forward({&slice, 1});
     for (std::size_t row = 0; row < runner.n_logits(); ++row)
-      logits.insert(logits.end(), runner.logits(row), runner.logits(row) + model.contract.vocab_size);
+      logits.insert(logits.end(), runner.logits(row),
+                    runner.logits(row) + model.contract.vocab_size);
   }
   return logits;
 }

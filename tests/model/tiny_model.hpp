@@ -1,4 +1,5 @@
-// Small random models for tests: a contract, its tensors as floats, and the same tensors encoded and bound.
+// Small random models for tests: a contract, its tensors as floats, and the same tensors encoded
+// and bound.
 #pragma once
 
 #include <cmath>
@@ -37,7 +38,8 @@ inline Contract tiny_contract() {
   contract::Rope rope{};
   rope.dims = 8;
   rope.layout = contract::RopeLayout::half;
-  for (int i = 0; i < 4; ++i) rope.inv_freq.push_back(static_cast<float>(std::pow(10000.0, -i / 4.0)));
+  for (int i = 0; i < 4; ++i)
+    rope.inv_freq.push_back(static_cast<float>(std::pow(10000.0, -i / 4.0)));
   rope.mscale = 1;
   rope.rule = "default";
   rope.base = 10000;
@@ -62,7 +64,9 @@ inline Contract tiny_contract() {
   return c;
 }
 
-inline contract::Attention& attention_of(Contract& c) { return *c.ops["attn"].attention; }
+inline contract::Attention& attention_of(Contract& c) {
+  return *c.ops["attn"].attention;
+}
 
 // One contract for each mechanism of the vocabulary; the name says which.
 struct Variant {
@@ -96,7 +100,8 @@ struct TinyModel {
 };
 
 inline void encode_tensor(TinyModel& tiny, const contract::TensorSpec& spec,
-                          const quant::FormatTraits& matrix_format, const std::vector<float>& values) {
+                          const quant::FormatTraits& matrix_format,
+                          const std::vector<float>& values) {
   const quant::FormatTraits& format =
       spec.matrix ? matrix_format : *quant::find_format(quant::FormatId::rows_f32);
   base::Buffer<std::byte>& bytes =
@@ -135,17 +140,20 @@ inline TinyModel make_model(const Contract& c, std::string_view format, std::uin
   return tiny;
 }
 
-inline std::vector<std::int32_t> random_ids(std::size_t n, std::size_t vocab_size, std::uint32_t seed = 7) {
+inline std::vector<std::int32_t> random_ids(std::size_t n, std::size_t vocab_size,
+                                            std::uint32_t seed = 7) {
   std::mt19937 random(seed);
   std::vector<std::int32_t> ids(n);
   for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % vocab_size);
   return ids;
 }
 
-// ---- the variants ---------------------------------------------------------------------------------------
+// ---- the variants
+// ---------------------------------------------------------------------------------------
 
 inline void like_gpt2(Contract& c) {
-  c.norms["main"] = {contract::NormKind::layer_norm, 1e-5, true, true, 0, contract::Accumulate::f64};
+  c.norms["main"] = {contract::NormKind::layer_norm, 1e-5, true, true, 0,
+                     contract::Accumulate::f64};
   c.ropes.clear();
   c.embedding.positions = contract::PositionTable{contract::PositionTableKind::learned, 700, 2};
   c.embedding.norm = "main";
@@ -160,7 +168,8 @@ inline void like_gpt2(Contract& c) {
 }
 
 inline void like_falcon(Contract& c) {
-  c.norms["main"] = {contract::NormKind::layer_norm, 1e-5, true, true, 0, contract::Accumulate::f32};
+  c.norms["main"] = {contract::NormKind::layer_norm, 1e-5, true, true, 0,
+                     contract::Accumulate::f32};
   contract::Block& block = c.blocks["block"];
   block.residual = contract::Residual::parallel;
   block.branches[1].norm_in = contract::kSharedNorm;
