@@ -13,6 +13,8 @@ PATTERN = re.compile(r"(?<![a-z])(" + "|".join(NAMES) + r")(?![a-z])", re.IGNORE
 EXEMPT = {
     "src/text/": "names of pre-tokenizer scanners (the field knows them by the model they came with)",
     "src/convert/tokenizer_import": "GGUF's pre-tokenizer and tokenizer names",
+    "src/convert/rope.hpp": "the name of a RoPE rule in configurations (the field knows it by its first model)",
+    "src/contract/vocabulary.hpp": "the same name in the contract",
 }
 
 

@@ -72,6 +72,7 @@ std::map<std::string, contract::Rope> build_ropes(Json& contract, const Json& ne
       contract.contains("max_positions") ? contract["max_positions"] : Json();
   for (auto& [name, value] : object_at(contract, "ropes", where).items()) {
     const std::string place = cat(where, ".ropes.", name);
+    if (!value.is_object()) base::reject(place, "not an object");
     Json entry = over_neutral(neutral, "rope", value);
     const Json divisors = entry.contains("divisors") ? entry["divisors"] : Json();
     entry.erase("divisors");

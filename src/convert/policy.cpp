@@ -17,7 +17,7 @@ using quant::FormatId;
 // Bits a weight up to which q4 is the nearest native format of a foreign type.
 constexpr double kMaxBitsForQ4 = 4.6;
 
-// Lower case, checked; the names llama.cpp's users type are accepted.
+// Lower case, checked; GGUF's name of 8 bits is accepted.
 std::string checked_type(std::string_view word, std::string_view option) {
   std::string type = lower(word);
   if (type == "q8_0") type = "q8";

@@ -46,7 +46,8 @@ bool match_rule(std::string_view rule, std::string_view name, std::string& layer
 std::vector<std::string> one_or_many(const Json& value, std::string_view where) {
   if (value.is_string()) return {value.get<std::string>()};
   std::vector<std::string> result;
-  if (!value.is_array()) base::reject(where, "not a tensor name or a list of them");
+  if (!value.is_array() || value.empty())
+    base::reject(where, "not a tensor name or a list of them");
   for (const Json& element : value) {
     if (!element.is_string()) base::reject(where, "not a tensor name");
     result.push_back(element.get<std::string>());
@@ -176,7 +177,8 @@ TensorSource NameMap::source_of(std::string_view canonical, const Environment& v
     base::JsonObject object(rule->value, place);
     from = &object.get("from");
     if (const Json* then = object.find("then"))
-      for (const std::string& text : one_or_many(*then, place))
+      for (const std::string& text :
+           then->empty() ? std::vector<std::string>{} : one_or_many(*then, place))
         source.transforms.push_back(transform_text(text, values, place));
     object.finish();
   }

@@ -369,3 +369,69 @@ TEST_CASE("every built-in recipe lists distinct names") {
   }
   CHECK(convert::out_of_scope().size() >= 5);
 }
+
+namespace {
+
+const char* const kHostile[] = {
+    "null",  "-1",   "0",  "1e300", "-0.5", "4611686018427387904", "18446744073709551615",  "true",
+    "\"x\"", "\"\"", "[]", "[[]]",  "{}",   "{\"rope_type\": []}", "[\"LlamaForCausalLM\"]"};
+
+// Every place inside a document, as pointers.
+void collect_places(const base::Json& value, const std::string& at,
+                    std::vector<std::string>& places) {
+  places.push_back(at);
+  if (value.is_object())
+    for (const auto& [key, element] : value.items()) {
+      std::string escaped;
+      for (const char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+      collect_places(element, at + "/" + escaped, places);
+    }
+  if (value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i)
+      collect_places(value[i], at + "/" + std::to_string(i), places);
+}
+
+// Replaces each place by each hostile value; `use` may succeed or throw base::Error, nothing else.
+void try_every_change(const base::Json& document,
+                      const std::function<void(const base::Json&)>& use) {
+  std::vector<std::string> places;
+  collect_places(document, "", places);
+  for (const std::string& place : places)
+    for (const char* hostile : kHostile) {
+      base::Json changed = document;
+      changed[base::Json::json_pointer(place)] = base::parse_json(hostile, "hostile");
+      CAPTURE(place, hostile);
+      try {
+        use(changed);
+      } catch (const base::Error& error) {
+        CHECK(error.code() == base::ExitCode::input);
+      }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("any value at any place of a configuration resolves or is an input error") {
+  for (const char* name : {"llama3", "llama-linear-pi", "gpt2", "mistral-swa"}) {
+    auto source = copy_of_fixture(name);
+    try_every_change(config_of(*source), [&](const base::Json& changed) {
+      source->set_config(changed.dump());
+      resolve(*source);
+    });
+  }
+  auto source = gguf_llama();
+  try_every_change(config_of(*source), [&](const base::Json& changed) {
+    source->set_config(changed.dump());
+    resolve(*source);
+  });
+}
+
+TEST_CASE("any value at any place of a recipe resolves or is an input error") {
+  const auto source = copy_of_fixture("llama2");
+  base::Json document;
+  for (const convert::Recipe& recipe : recipes())
+    if (recipe.name == "llama") document = recipe.document;
+  try_every_change(document, [&](const base::Json& changed) {
+    convert::resolve(convert::parse_recipe(changed.dump(), "r.json"), *source, {});
+  });
+}
