@@ -18,8 +18,8 @@ struct MatmulOps {
     else FloatMatmul<P, F>::run(args);
   }
 
-  // Two expanded super-blocks, whatever the width of the matrix.
-  static std::size_t scratch_bytes(std::size_t) { return 2 * sizeof(ExpandedBlock); }
+  // Four expanded super-blocks (20 KiB), whatever the width of the matrix.
+  static std::size_t scratch_bytes(std::size_t) { return 4 * sizeof(ExpandedBlock); }
 };
 
 }  // namespace quern::kernels

@@ -18,9 +18,9 @@ struct FloatMatmul {
   static constexpr std::size_t kSuper = quant::kSuperColumns;
   // One token: the panels' chains of fma (latency 4) run side by side. More: 2 x 6 of 32 registers; with
   // 16 registers (two a V16) 1 x 6.
-  static constexpr std::size_t kTilePanels = P::kTileLanes >= 12 ? 2 : 1;
+  static constexpr std::size_t kTilePanels = P::kTileLanes >= 24 ? 2 : 1;
   static constexpr std::size_t kTileTokens = 6;
-  static constexpr std::size_t kOneTokenPanels = P::kTileLanes >= 12 ? 4 : 2;
+  static constexpr std::size_t kOneTokenPanels = P::kTileLanes >= 24 ? 4 : 2;
   static constexpr std::size_t kPrefetchBytes = 2048;
 
   static void run(const MatmulArgs& args) {

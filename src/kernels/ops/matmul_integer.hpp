@@ -35,16 +35,20 @@ struct IntegerMatmul {
   // What the operand lines hold beyond the signed codes; its product with sum(a) is taken off.
   static constexpr std::int32_t kOffset = F::kUnsignedCodes ? F::kZero : P::kBias;
 
-  // Tiles: tokens x panels. 2 x 6 int32 accumulators, 2 lines and 1 broadcast fill 15 of 32 registers,
-  // leaving room for the float sums; with 16 registers 1 x 4 is what fits.
-  static constexpr std::size_t kTilePanels = P::kTileLanes >= 12 ? 2 : 1;
-  static constexpr std::size_t kTileTokens = P::kTileLanes / kTilePanels;
+  // Tiles: tokens x panels. 32 registers: 6 x 2 integer sums beside as many float sums, 2 lines and a
+  // broadcast; where a super-block is one group the float sums stay in memory and 6 x 4 fit. 16 registers
+  // (half a V16 each): 4 x 1.
+  static constexpr bool kOneGroup = kGroup == kSuper;
+  static constexpr std::size_t kTilePanels = P::kTileLanes < 24 ? 1 : kOneGroup ? 4 : 2;
+  static constexpr std::size_t kTileTokens = P::kTileLanes < 24 ? 4 : 6;
   static constexpr std::size_t kPrefetchBytes = 2048;
 
   static void run(const MatmulArgs& args) {
     if (args.n_tokens == 1) return one_token(args);
     std::size_t panel = args.first_panel;
     for (; panel + kTilePanels <= args.end_panel; panel += kTilePanels) panels<kTilePanels>(args, panel);
+    if constexpr (kTilePanels == 4)
+      for (; panel + 2 <= args.end_panel; panel += 2) panels<2>(args, panel);
     for (; panel < args.end_panel; ++panel) panels<1>(args, panel);
   }
 
@@ -181,6 +185,9 @@ struct IntegerMatmul {
     std::size_t groups_stride;
     float* out;                      // [tokens, out_stride]
     std::size_t out_stride;
+    [[gnu::always_inline]] float* sum(std::size_t token, std::size_t panel) const {
+      return out + token * out_stride + panel * quant::kPanelRows;
+    }
   };
 
   template <std::size_t kPanels, std::size_t kTokens>
@@ -192,24 +199,29 @@ struct IntegerMatmul {
   template <std::size_t kPanels, std::size_t kTokens>
   static void tile(const TileArgs& a) {
     V16 y[kTokens][kPanels];
+    if constexpr (!kOneGroup) {
 #pragma GCC unroll 8
-    for (std::size_t t = 0; t < kTokens; ++t)
-      for (std::size_t p = 0; p < kPanels; ++p)
-        y[t][p] = a.first_block ? P::zero() : P::load(a.out + t * a.out_stride + p * quant::kPanelRows);
-    for (std::size_t g = 0, begin = 0; begin < a.columns; ++g, begin += kGroup) {
-      const std::size_t n = a.columns - begin < kGroup ? a.columns - begin : kGroup;
+      for (std::size_t t = 0; t < kTokens; ++t)
+        for (std::size_t p = 0; p < kPanels; ++p) y[t][p] = a.first_block ? P::zero() : P::load(a.sum(t, p));
+    }
+    const std::size_t n_groups = kOneGroup ? 1 : (a.columns + kGroup - 1) / kGroup;
+    for (std::size_t g = 0; g < n_groups; ++g) {
+      const std::size_t begin = g * kGroup;
+      const std::size_t end = a.columns - begin < kGroup ? a.columns : begin + kGroup;
       I16 acc[kTokens][kPanels];
 #pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t)
         for (std::size_t p = 0; p < kPanels; ++p)
           acc[t][p] = P::iset(-kOffset * a.sums[t * a.groups_stride + g]);
-      multiply<kPanels, kTokens>(a, begin / 4, (begin + n) / 4, acc);
-      rescale<kPanels, kTokens>(a, g, acc, y);
+      multiply<kPanels, kTokens>(a, begin / 4, end / 4, acc);
+      if (kOneGroup && a.first_block) rescale<kPanels, kTokens, true>(a, g, acc, y);
+      else rescale<kPanels, kTokens, false>(a, g, acc, y);
     }
+    if constexpr (!kOneGroup) {
 #pragma GCC unroll 8
-    for (std::size_t t = 0; t < kTokens; ++t)
-      for (std::size_t p = 0; p < kPanels; ++p)
-        P::store(a.out + t * a.out_stride + p * quant::kPanelRows, y[t][p]);
+      for (std::size_t t = 0; t < kTokens; ++t)
+        for (std::size_t p = 0; p < kPanels; ++p) P::store(a.sum(t, p), y[t][p]);
+    }
   }
 
   template <std::size_t kPanels, std::size_t kTokens>
@@ -227,20 +239,26 @@ struct IntegerMatmul {
     }
   }
 
-  template <std::size_t kPanels, std::size_t kTokens>
+  // Adds the scaled sums of group g: to y, or where a super-block is one group straight to memory, so
+  // that all registers serve the integers.
+  template <std::size_t kPanels, std::size_t kTokens, bool kFirst>
   [[gnu::always_inline]] static void rescale(const TileArgs& a, std::size_t g, I16 (&acc)[kTokens][kPanels],
                                              V16 (&y)[kTokens][kPanels]) {
 #pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t) {
       const V16 d_a = P::set(a.scales[t * a.groups_stride + g]);
       for (std::size_t p = 0; p < kPanels; ++p) {
+        V16 sum = P::zero();
+        if constexpr (!kOneGroup) sum = y[t][p];
+        else if constexpr (!kFirst) sum = P::load(a.sum(t, p));
         const V16 d = P::mul(P::load(a.expanded[p].scales[g]), d_a);
-        y[t][p] = P::fma(P::to_float(acc[t][p]), d, y[t][p]);
+        sum = P::fma(P::to_float(acc[t][p]), d, sum);
         if constexpr (F::kHasMinimum) {
           const V16 m = P::mul(P::load(a.expanded[p].minima[g]), d_a);
-          const float sum = static_cast<float>(a.sums[t * a.groups_stride + g]);
-          y[t][p] = P::fma(P::set(sum), m, y[t][p]);
+          sum = P::fma(P::set(static_cast<float>(a.sums[t * a.groups_stride + g])), m, sum);
         }
+        if constexpr (kOneGroup) P::store(a.sum(t, p), sum);
+        else y[t][p] = sum;
       }
     }
   }

@@ -174,7 +174,7 @@ struct Avx512Lanes {
 
 struct Avx512 : Avx512Lanes<Avx512> {
   static constexpr const char* kName = "avx512";
-  static constexpr int kTileLanes = 12;
+  static constexpr int kTileLanes = 24;
   static constexpr const char* kDescription = "AVX-512 F, BW, DQ, VL; byte products through pmaddubsw";
 
   // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.

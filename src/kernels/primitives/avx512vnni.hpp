@@ -8,7 +8,7 @@ namespace quern::kernels {
 
 struct Avx512Vnni : Avx512Lanes<Avx512Vnni> {
   static constexpr const char* kName = "avx512vnni";
-  static constexpr int kTileLanes = 12;
+  static constexpr int kTileLanes = 24;
   static constexpr const char* kDescription = "AVX-512 with VNNI, VBMI, VBMI2; byte products through vpdpbusd";
 
   // Exact without the caller's help: the bias is taken off by a second product. Loops use dot4_biased.
