@@ -1,5 +1,6 @@
-// Compiled once per instruction set (cmake/isa.cmake), with that set's flags and QUERN_ISA = its name:
-// gathers the templates over its tag type into one constant table, the only symbol other objects use.
+// Compiled once per instruction set (cmake/isa.cmake), with that set's flags and QUERN_ISA = its
+// name: gathers the templates over its tag type into one constant table, the only symbol other
+// objects use.
 #include "kernels/kernels.hpp"
 
 #if defined(QUERN_ISA_avx2)
@@ -12,17 +13,11 @@
 #include "kernels/primitives/scalar.hpp"
 #endif
 
+#include "kernels/ops/attention.hpp"
 #include "kernels/ops/matmul.hpp"
 #include "kernels/ops/quantize.hpp"
-#include "quant/formats.hpp"
-#if __has_include("kernels/ops/attention.hpp")
-#include "kernels/ops/attention.hpp"
-#define QUERN_ATTENTION 1
-#endif
-#if __has_include("kernels/ops/vector_ops.hpp")
 #include "kernels/ops/vector_ops.hpp"
-#define QUERN_VECTOR 1
-#endif
+#include "quant/formats.hpp"
 
 namespace quern::kernels {
 
@@ -44,39 +39,22 @@ template <class P, class... F>
 constexpr Kernels make_table(quant::FormatList<F...>) {
   static_assert(sizeof...(F) == quant::kFormatCount && sizeof...(F) <= kMaxFormats);
   return {
-    .name = P::kName,
-    .description = P::kDescription,
-    .matmul = {&MatmulOps<P>::template run<F>...},
-    .matmul_scratch_bytes = MatmulOps<P>::scratch_bytes,
-    .quantize = QuantizeOps<P>::quantize,
-#ifdef QUERN_VECTOR
-    .norm = VectorOps<P>::norm,
-    .rope = VectorOps<P>::rope,
-    .activate = VectorOps<P>::activate,
-    .activate_gated = VectorOps<P>::activate_gated,
-    .scale = VectorOps<P>::scale,
-    .add = VectorOps<P>::add,
-    .scaled_add = VectorOps<P>::scaled_add,
-    .softcap = VectorOps<P>::softcap,
-#else
-    .norm = nullptr,
-    .rope = nullptr,
-    .activate = nullptr,
-    .activate_gated = nullptr,
-    .scale = nullptr,
-    .add = nullptr,
-    .scaled_add = nullptr,
-    .softcap = nullptr,
-#endif
-#ifdef QUERN_ATTENTION
-    .store_kv = AttentionOps<P>::store_kv,
-    .attend = AttentionOps<P>::attend,
-    .finish_attention = AttentionOps<P>::finish_attention,
-#else
-    .store_kv = nullptr,
-    .attend = nullptr,
-    .finish_attention = nullptr,
-#endif
+      .name = P::kName,
+      .description = P::kDescription,
+      .matmul = {&MatmulOps<P>::template run<F>...},
+      .matmul_scratch_bytes = MatmulOps<P>::scratch_bytes,
+      .quantize = QuantizeOps<P>::quantize,
+      .norm = VectorOps<P>::norm,
+      .rope = VectorOps<P>::rope,
+      .activate = VectorOps<P>::activate,
+      .activate_gated = VectorOps<P>::activate_gated,
+      .scale = VectorOps<P>::scale,
+      .add = VectorOps<P>::add,
+      .scaled_add = VectorOps<P>::scaled_add,
+      .softcap = VectorOps<P>::softcap,
+      .store_kv = AttentionOps<P>::store_kv,
+      .attend = AttentionOps<P>::attend,
+      .finish_attention = AttentionOps<P>::finish_attention,
   };
 }
 

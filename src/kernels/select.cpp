@@ -33,8 +33,12 @@ struct CpuFeatures {
 };
 
 #if defined(__x86_64__)
-constexpr bool has_bit(std::uint32_t word, unsigned bit) { return (word >> bit & 1u) != 0; }
-constexpr bool has_bits(std::uint32_t word, std::uint32_t mask) { return (word & mask) == mask; }
+constexpr bool has_bit(std::uint32_t word, unsigned bit) {
+  return (word >> bit & 1u) != 0;
+}
+constexpr bool has_bits(std::uint32_t word, std::uint32_t mask) {
+  return (word & mask) == mask;
+}
 
 std::uint32_t enabled_state() {  // low half of XCR0
   std::uint32_t low = 0, high = 0;
@@ -62,14 +66,17 @@ CpuFeatures detect() {
   return f;
 }
 #else
-CpuFeatures detect() { return {}; }
+CpuFeatures detect() {
+  return {};
+}
 #endif
 
 std::vector<IsaInfo> list_isas() {
   [[maybe_unused]] const CpuFeatures cpu = detect();
   std::vector<IsaInfo> isas;
 #ifdef QUERN_HAVE_avx512vnni
-  isas.push_back({"avx512vnni", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2",
+  isas.push_back({"avx512vnni",
+                  "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2",
                   cpu.avx512vnni, &kernels_avx512vnni});
 #endif
 #ifdef QUERN_HAVE_avx512
@@ -93,9 +100,10 @@ std::string available() {
   std::vector<std::string_view> names;
   for (const IsaInfo& isa : all_isas()) names.push_back(isa.name);
   const std::string near = base::nearest(name, names);
-  base::usage_error(where, base::cat("unknown instruction set (got \"", base::printable(name), "\"",
-                                     near.empty() ? "" : base::cat(", did you mean \"", near, "\"?"),
-                                     ", available here: ", available(), ")"));
+  base::usage_error(where,
+                    base::cat("unknown instruction set (got \"", base::printable(name), "\"",
+                              near.empty() ? "" : base::cat(", did you mean \"", near, "\"?"),
+                              ", available here: ", available(), ")"));
 }
 
 }  // namespace
@@ -117,9 +125,9 @@ const Kernels& select_kernels(std::string_view name) {
   for (const IsaInfo& isa : all_isas()) {
     if (name.empty() ? !isa.supported : name != isa.name) continue;
     if (!isa.supported)
-      base::usage_error(where, base::cat("this CPU or operating system lacks what \"", isa.name,
-                                         "\" needs (", isa.requires_features,
-                                         "); available here: ", available()));
+      base::usage_error(
+          where, base::cat("this CPU or operating system lacks what \"", isa.name, "\" needs (",
+                           isa.requires_features, "); available here: ", available()));
     return *isa.kernels;
   }
   unknown_isa(where, name);

@@ -53,8 +53,9 @@ struct Q4 {
   static constexpr bool kUnsignedCodes = false;  // operands are T + P::kBias
   static constexpr std::int32_t kZero = 0;
   template <class P, class Use>
-  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t columns,
-                                                   std::size_t group, Use use) {
+  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block,
+                                                   std::size_t columns, std::size_t group,
+                                                   Use use) {
     const std::byte* ids = super_block + ids_offset(columns) + group * kPanelRows;
     const std::byte* codes = super_block + 4 * group * kLineBytes;
     half_group<P>(codes, P::row_low_nibbles(ids), use, 0);
@@ -63,7 +64,8 @@ struct Q4 {
   template <class P>
   [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
                                                        std::size_t columns, std::size_t) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)));
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)));
   }
 
   // Tables of the kernels, one copy per ISA. full: T[id][u] + P::kBias at 16 * id + u.
@@ -88,8 +90,8 @@ struct Q4 {
   static constexpr Tables<P> kTables = Tables<P>::make();
   // Four lines of 16 columns, whose rows have the table ids of `ids`.
   template <class P, class Use>
-  [[gnu::always_inline]] static void half_group(const std::byte* codes, typename P::Line ids, Use use,
-                                                std::size_t first) {
+  [[gnu::always_inline]] static void half_group(const std::byte* codes, typename P::Line ids,
+                                                Use use, std::size_t first) {
     constexpr const Tables<P>& t = kTables<P>;
     if constexpr (P::kHasLookup256) {
       const auto row = P::row_select(ids);
@@ -125,8 +127,10 @@ struct Q4 {
       const typename P::Line row = i < 2 ? P::row_low_nibbles(ids) : P::row_high_nibbles(ids);
       const auto s = P::scale_line(P::lookup16(t.sub_scales, row));
       const typename P::Line packed = P::load_line(codes + i * kLineBytes);
-      even = P::dot4_eighths(even, P::lookup16(t.codes, P::low_nibbles(packed)), s, P::quad(a + 8 * i));
-      odd = P::dot4_eighths(odd, P::lookup16(t.codes, P::high_nibbles(packed)), s, P::quad(a + 8 * i + 4));
+      even = P::dot4_eighths(even, P::lookup16(t.codes, P::low_nibbles(packed)), s,
+                             P::quad(a + 8 * i));
+      odd = P::dot4_eighths(odd, P::lookup16(t.codes, P::high_nibbles(packed)), s,
+                            P::quad(a + 8 * i + 4));
     }
   }
 

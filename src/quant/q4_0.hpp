@@ -45,8 +45,9 @@ struct Q4_0 {
   template <class P>
   [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
                                                        std::size_t columns, std::size_t group) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
-                       group * kPanelRows);
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
+        group * kPanelRows);
   }
 
   // See FormatTraits (format.hpp).

@@ -49,14 +49,16 @@ struct Q4_1 {
   template <class P>
   [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
                                                        std::size_t columns, std::size_t group) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
-                       group * kPanelRows);
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
+        group * kPanelRows);
   }
   template <class P>
   [[gnu::always_inline]] static typename P::V16 minima(const std::byte* super_block,
                                                        std::size_t columns, std::size_t group) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + minima_offset(columns)) +
-                       group * kPanelRows);
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + minima_offset(columns)) +
+        group * kPanelRows);
   }
 
   // See FormatTraits (format.hpp).

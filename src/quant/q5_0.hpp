@@ -40,8 +40,9 @@ struct Q5_0 {
   // Kernels: use(i, line) for the eight lines (columns 4i..4i+3) of 32 columns, in operand form.
   static constexpr bool kUnsignedCodes = true;  // operands are code + kZero in [0, 127]
   template <class P, class Use>
-  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t columns,
-                                                   std::size_t group, Use use) {
+  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block,
+                                                   std::size_t columns, std::size_t group,
+                                                   Use use) {
     const std::byte* bits = super_block + high_bits_offset(columns) + group * 64;
     for (std::size_t i = 0; i < 4; ++i) {
       const typename P::Line packed = P::load_line(super_block + (4 * group + i) * kLineBytes);
@@ -52,8 +53,9 @@ struct Q5_0 {
   template <class P>
   [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
                                                        std::size_t columns, std::size_t group) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
-                       group * kPanelRows);
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
+        group * kPanelRows);
   }
 
   // See FormatTraits (format.hpp).

@@ -43,8 +43,9 @@ struct Q5_1 {
   static constexpr bool kUnsignedCodes = true;  // operands are code + kZero in [0, 127]
   static constexpr std::int32_t kZero = 0;
   template <class P, class Use>
-  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t columns,
-                                                   std::size_t group, Use use) {
+  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block,
+                                                   std::size_t columns, std::size_t group,
+                                                   Use use) {
     const std::byte* bits = super_block + high_bits_offset(columns) + group * 64;
     for (std::size_t i = 0; i < 4; ++i) {
       const typename P::Line packed = P::load_line(super_block + (4 * group + i) * kLineBytes);
@@ -55,14 +56,16 @@ struct Q5_1 {
   template <class P>
   [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
                                                        std::size_t columns, std::size_t group) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
-                       group * kPanelRows);
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + scales_offset(columns)) +
+        group * kPanelRows);
   }
   template <class P>
   [[gnu::always_inline]] static typename P::V16 minima(const std::byte* super_block,
                                                        std::size_t columns, std::size_t group) {
-    return P::load_f16(reinterpret_cast<const std::uint16_t*>(super_block + minima_offset(columns)) +
-                       group * kPanelRows);
+    return P::load_f16(
+        reinterpret_cast<const std::uint16_t*>(super_block + minima_offset(columns)) +
+        group * kPanelRows);
   }
 
   // See FormatTraits (format.hpp).

@@ -1,5 +1,6 @@
-// Speed of the matrix products, by format and ISA, beside what this CPU can do: GEMV (one token) in GB/s
-// of weights from memory and from L2, GEMM in GOP/s (2 per multiply-add). One thread. Not run by ctest.
+// Speed of the matrix products, by format and ISA, beside what this CPU can do: GEMV (one token) in
+// GB/s of weights from memory and from L2, GEMM in GOP/s (2 per multiply-add). One thread. Not run
+// by ctest.
 //   kernel_bench [ISA ...] [--formats q4,q8] [--mib 300] [--seconds 0.4]
 #include <algorithm>
 #include <cstdio>
@@ -45,12 +46,13 @@ double median_seconds(double budget, const std::function<void()>& f) {
     times.push_back(seconds_of(f));
     total += times.back();
   }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                   times.end());
   return times[times.size() / 2];
 }
 
-// A matrix and n_tokens activations of deterministic bytes; values do not matter for time, except that
-// they must not be subnormal or NaN.
+// A matrix and n_tokens activations of deterministic bytes; values do not matter for time, except
+// that they must not be subnormal or NaN.
 struct Problem {
   const quant::FormatTraits* format;
   std::size_t rows, columns, n_tokens;
@@ -60,26 +62,37 @@ struct Problem {
   base::Buffer<std::int32_t> sums;
   MatmulArgs args{};
 
-  Problem(const quant::FormatTraits& f, std::size_t n_rows, std::size_t n_columns, std::size_t tokens)
+  Problem(const quant::FormatTraits& f, std::size_t n_rows, std::size_t n_columns,
+          std::size_t tokens)
       : format(&f), rows(quant::padded_rows(n_rows)), columns(n_columns), n_tokens(tokens) {
     const std::size_t bytes = quant::panel_bytes(f, columns);
     weights = base::Buffer<std::byte>(bytes * quant::n_panels(rows));
     std::vector<float> values(quant::kPanelRows * columns);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7919 % 255) - 127.5f;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>(i * 7919 % 255) - 127.5f;
     quant::encode_panel(f, values.data(), columns, columns, nullptr, weights.data());
     for (std::size_t p = 1; p < quant::n_panels(rows); ++p)
       std::memcpy(weights.data() + p * bytes, weights.data(), bytes);
     x = base::Buffer<float>(tokens * columns);
     out = base::Buffer<float>(tokens * rows);
     codes = base::Buffer<std::int8_t>(tokens * columns);
-    const std::size_t groups = f.integer ? (columns + f.activation_group - 1) / f.activation_group : 1;
+    const std::size_t groups =
+        f.integer ? (columns + f.activation_group - 1) / f.activation_group : 1;
     scales = base::Buffer<float>(tokens * groups);
     sums = base::Buffer<std::int32_t>(tokens * groups);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 31 % 17) - 8.0f;
-    args = {.weights = weights.data(), .panel_bytes = bytes, .columns = columns, .first_panel = 0,
-            .end_panel = quant::n_panels(rows), .n_tokens = tokens, .x = x.data(), .x_stride = columns,
-            .q = {codes.data(), scales.data(), sums.data(), columns, groups}, .out = out.data(),
-            .out_stride = rows, .scratch = nullptr};
+    args = {.weights = weights.data(),
+            .panel_bytes = bytes,
+            .columns = columns,
+            .first_panel = 0,
+            .end_panel = quant::n_panels(rows),
+            .n_tokens = tokens,
+            .x = x.data(),
+            .x_stride = columns,
+            .q = {codes.data(), scales.data(), sums.data(), columns, groups},
+            .out = out.data(),
+            .out_stride = rows,
+            .scratch = nullptr};
   }
 
   std::function<void()> runner(const Kernels& kernels) {
@@ -92,7 +105,8 @@ struct Problem {
   }
   double weight_bytes() const { return static_cast<double>(weights.size()); }
   double operations() const {
-    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(n_tokens);
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+           static_cast<double>(n_tokens);
   }
 };
 
@@ -114,7 +128,8 @@ double read_bandwidth(std::size_t bytes, double budget) {  // GB/s, plain 64-byt
 }
 
 #if defined(__x86_64__)
-// Twelve independent chains of vpdpbusd in registers: the most int8 operations a second of this core.
+// Twelve independent chains of vpdpbusd in registers: the most int8 operations a second of this
+// core.
 __attribute__((target("avx512f,avx512vnni"))) void vnni_rounds(int rounds) {
   for (int i = 0; i < rounds; ++i)
     __asm__ volatile(
@@ -124,8 +139,8 @@ __attribute__((target("avx512f,avx512vnni"))) void vnni_rounds(int rounds) {
         "vpdpbusd %%zmm0, %%zmm0, %%zmm7\n vpdpbusd %%zmm0, %%zmm0, %%zmm8\n"
         "vpdpbusd %%zmm0, %%zmm0, %%zmm9\n vpdpbusd %%zmm0, %%zmm0, %%zmm10\n"
         "vpdpbusd %%zmm0, %%zmm0, %%zmm11\n vpdpbusd %%zmm0, %%zmm0, %%zmm12\n" ::
-            : "zmm1", "zmm2", "zmm3", "zmm4", "zmm5", "zmm6", "zmm7", "zmm8", "zmm9", "zmm10", "zmm11",
-              "zmm12");
+            : "zmm1", "zmm2", "zmm3", "zmm4", "zmm5", "zmm6", "zmm7", "zmm8", "zmm9", "zmm10",
+              "zmm11", "zmm12");
 }
 double vnni_peak(double budget) {
   constexpr int kRounds = 100000;
@@ -153,18 +168,22 @@ bool wanted(const std::vector<std::string>& list, std::string_view name) {
   return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
-void bench_format(const Kernels& kernels, const quant::FormatTraits& format, const Options& options) {
+void bench_format(const Kernels& kernels, const quant::FormatTraits& format,
+                  const Options& options) {
   constexpr std::size_t kColumns = 2048;
-  const double row_bytes = static_cast<double>(quant::panel_bytes(format, kColumns)) / quant::kPanelRows;
+  const double row_bytes =
+      static_cast<double>(quant::panel_bytes(format, kColumns)) / quant::kPanelRows;
   const auto rows_of = [&](double bytes) { return static_cast<std::size_t>(bytes / row_bytes); };
   std::printf("%-11s %-5s", kernels.name, std::string(format.name).c_str());
   for (double bytes : {static_cast<double>(options.mib) * 1048576.0, 512.0 * 1024}) {
     Problem p(format, rows_of(bytes), kColumns, 1);
-    std::printf(" %8.1f", p.weight_bytes() / median_seconds(options.seconds, p.runner(kernels)) * 1e-9);
+    std::printf(" %8.1f",
+                p.weight_bytes() / median_seconds(options.seconds, p.runner(kernels)) * 1e-9);
   }
   for (std::size_t tokens : {2u, 4u, 8u, 16u, 64u, 512u}) {
     Problem p(format, 1024, kColumns, tokens);
-    std::printf(" %8.1f", p.operations() / median_seconds(options.seconds, p.runner(kernels)) * 1e-9);
+    std::printf(" %8.1f",
+                p.operations() / median_seconds(options.seconds, p.runner(kernels)) * 1e-9);
   }
   std::printf("\n");
   std::fflush(stdout);
@@ -174,17 +193,23 @@ Options parse(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--mib" && i + 1 < argc) o.mib = static_cast<std::size_t>(std::atoi(argv[++i]));
-    else if (word == "--seconds" && i + 1 < argc) o.seconds = std::atof(argv[++i]);
+    if (word == "--mib" && i + 1 < argc)
+      o.mib = static_cast<std::size_t>(std::atoi(argv[++i]));
+    else if (word == "--seconds" && i + 1 < argc)
+      o.seconds = std::atof(argv[++i]);
     else if (word == "--formats" && i + 1 < argc) {
       std::string name;
       for (const char* c = argv[++i];; ++c) {
-        if (*c != ',' && *c != '\0') { name += *c; continue; }
+        if (*c != ',' && *c != '\0') {
+          name += *c;
+          continue;
+        }
         o.formats.push_back(name);
         name.clear();
         if (*c == '\0') break;
       }
-    } else o.isas.push_back(word);
+    } else
+      o.isas.push_back(word);
   }
   return o;
 }
@@ -195,8 +220,8 @@ int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   print_machine(select_kernels(), options.mib * 1048576, options.seconds);
   std::printf("%-11s %-5s %8s %8s   GEMM 1024 x 2048, GOP/s by tokens\n", "", "", "GB/s", "GB/s");
-  std::printf("%-11s %-5s %8s %8s %8s %8s %8s %8s %8s %8s\n", "ISA", "type", "memory", "L2", "2", "4", "8", "16",
-              "64", "512");
+  std::printf("%-11s %-5s %8s %8s %8s %8s %8s %8s %8s %8s\n", "ISA", "type", "memory", "L2", "2",
+              "4", "8", "16", "64", "512");
   for (const IsaInfo& isa : all_isas()) {
     if (!isa.supported || !wanted(options.isas, isa.name)) continue;
     if (options.isas.empty() && isa.name == "scalar") continue;  // slow: only when named

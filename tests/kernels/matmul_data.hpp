@@ -1,4 +1,5 @@
-// A matrix product made for the tests: panels of any format, activations in every form a kernel wants.
+// A matrix product made for the tests: panels of any format, activations in every form a kernel
+// wants.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Product {
   const quant::FormatTraits* format;
   std::size_t rows, columns, n_tokens;
   base::Buffer<std::byte> weights;
-  std::vector<float> x;                 // [tokens, columns]
+  std::vector<float> x;  // [tokens, columns]
   std::vector<std::int8_t> codes;
   std::vector<float> scales;
   std::vector<std::int32_t> sums;
@@ -44,13 +45,20 @@ inline float scaled_normal(std::mt19937& rng, float scale) {
 inline std::size_t scales_at(quant::FormatId id, std::size_t columns) {
   using namespace quant;
   switch (id) {
-    case FormatId::q8: return Q8::scales_offset(columns);
-    case FormatId::q4: return Q4::scales_offset(columns);
-    case FormatId::q4_0: return Q4_0::scales_offset(columns);
-    case FormatId::q4_1: return Q4_1::scales_offset(columns);
-    case FormatId::q5_0: return Q5_0::scales_offset(columns);
-    case FormatId::q5_1: return Q5_1::scales_offset(columns);
-    default: return 0;
+    case FormatId::q8:
+      return Q8::scales_offset(columns);
+    case FormatId::q4:
+      return Q4::scales_offset(columns);
+    case FormatId::q4_0:
+      return Q4_0::scales_offset(columns);
+    case FormatId::q4_1:
+      return Q4_1::scales_offset(columns);
+    case FormatId::q5_0:
+      return Q5_0::scales_offset(columns);
+    case FormatId::q5_1:
+      return Q5_1::scales_offset(columns);
+    default:
+      return 0;
   }
 }
 
@@ -64,8 +72,9 @@ inline void fill_raw(Product& p, Fill fill, std::mt19937& rng) {
       const std::size_t bytes = p.format->super_block_bytes(n);
       const std::size_t codes = p.format->integer ? scales_at(p.format->id, n) : 0;
       for (std::size_t i = 0; i < codes; ++i)
-        at[i] = fill == Fill::ones_codes    ? std::byte{0xff}
-                : fill == Fill::sign_codes  ? std::byte{i % 3 == 0 ? std::uint8_t{0x7f} : std::uint8_t{0x80}}
+        at[i] = fill == Fill::ones_codes ? std::byte{0xff}
+                : fill == Fill::sign_codes
+                    ? std::byte{i % 3 == 0 ? std::uint8_t{0x7f} : std::uint8_t{0x80}}
                 : fill == Fill::zeros_codes ? std::byte{0x80}
                                             : static_cast<std::byte>(rng());
       for (std::size_t i = codes; i < bytes; i += 2) {  // subnormal to 65504, either sign
@@ -91,8 +100,8 @@ struct ProductShape {
   std::size_t rows, columns, n_tokens;
 };
 
-inline Product make_product(const quant::FormatTraits& format, ProductShape shape, Fill fill, unsigned seed,
-                            float scale = 0.05f) {
+inline Product make_product(const quant::FormatTraits& format, ProductShape shape, Fill fill,
+                            unsigned seed, float scale = 0.05f) {
   std::mt19937 rng(seed);
   Product p;
   p.format = &format;
@@ -100,8 +109,10 @@ inline Product make_product(const quant::FormatTraits& format, ProductShape shap
   p.columns = shape.columns;
   p.n_tokens = shape.n_tokens;
   p.weights = base::Buffer<std::byte>(quant::n_panels(shape.rows) * p.panel_bytes());
-  if (fill == Fill::encoded || !format.integer) fill_encoded(p, rng, scale);
-  else fill_raw(p, fill, rng);
+  if (fill == Fill::encoded || !format.integer)
+    fill_encoded(p, rng, scale);
+  else
+    fill_raw(p, fill, rng);
   p.x.resize(shape.n_tokens * shape.columns);
   for (float& x : p.x) x = scaled_normal(rng, scale * 20);
   if (!format.integer) return p;
@@ -123,7 +134,8 @@ struct Part {
 };
 
 // Runs one call of a kernel on a part of the product, into out [tokens, out_columns].
-inline void run_part(const Kernels& kernels, const Product& p, const Part& part, std::vector<float>& out) {
+inline void run_part(const Kernels& kernels, const Product& p, const Part& part,
+                     std::vector<float>& out) {
   base::Buffer<std::byte> scratch(kernels.matmul_scratch_bytes(p.columns));
   MatmulArgs args{};
   args.weights = p.weights.data();

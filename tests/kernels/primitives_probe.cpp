@@ -81,7 +81,8 @@ struct ProbeOps {
     const std::byte* ids = reinterpret_cast<const std::byte*>(in.line);
     if constexpr (P::kHasLookup256) {
       const auto row = P::row_select(P::row_high_nibbles(ids));
-      return low ? P::lookup256_low(in.table, row, packed) : P::lookup256_high(in.table, row, packed);
+      return low ? P::lookup256_low(in.table, row, packed)
+                 : P::lookup256_high(in.table, row, packed);
     } else {
       alignas(64) std::uint8_t bytes[64];
       P::store_line(reinterpret_cast<std::byte*>(bytes), packed);
@@ -94,7 +95,8 @@ struct ProbeOps {
     }
   }
 
-  static constexpr std::int8_t kEighths[16] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, 0};
+  static constexpr std::int8_t kEighths[16] = {1,  2,  3,  4,  5,  6,  7,  8,
+                                               -1, -2, -3, -4, -5, -6, -7, 0};
 
   static void lines(const ProbeInput& in, ProbeOutput& out) {
     const std::byte* bytes = reinterpret_cast<const std::byte*>(in.line);

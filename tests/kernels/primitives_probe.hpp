@@ -1,5 +1,5 @@
-// Runs every primitive of one ISA on given inputs (primitives_probe.cpp, compiled once per ISA), so that
-// a test without ISA flags can compare the results with the scalar ones bit by bit.
+// Runs every primitive of one ISA on given inputs (primitives_probe.cpp, compiled once per ISA), so
+// that a test without ISA flags can compare the results with the scalar ones bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,57 @@ struct ProbeInput {
   std::int8_t line[64];       // any codes
   std::int8_t activation[4];  // in [-127, 127]
   std::int8_t table[256];
-  std::size_t n;              // lanes of load_n and store_n, 1..16
+  std::size_t n;  // lanes of load_n and store_n, 1..16
 };
 
 enum ProbeRow : std::size_t {
-  kLoadN, kStoreN, kLoadF16, kLoadBf16, kF16Even, kF16Odd, kBf16Even, kBf16Odd, kStoreF16,
-  kAdd, kSub, kMul, kDiv, kFma, kMax, kMin, kAbs, kSelectLess, kReduceAdd, kReduceMax,
-  kIntAdd, kIntAnd, kIntOr, kShiftLeft, kShiftRight, kFloatBits, kToFloat, kToInt, kExp2i,
-  kIntReduce, kStoreI8, kLoadI8, kLoadU8, kDot4, kDot4Unsigned, kDot4Biased,
-  kLowNibbles, kHighNibbles, kOrLine, kBitLine, kRowLow, kRowHigh, kLookup16, kScaleEighths,
-  kLookup256Low, kLookup256High, kProbeRows
+  kLoadN,
+  kStoreN,
+  kLoadF16,
+  kLoadBf16,
+  kF16Even,
+  kF16Odd,
+  kBf16Even,
+  kBf16Odd,
+  kStoreF16,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFma,
+  kMax,
+  kMin,
+  kAbs,
+  kSelectLess,
+  kReduceAdd,
+  kReduceMax,
+  kIntAdd,
+  kIntAnd,
+  kIntOr,
+  kShiftLeft,
+  kShiftRight,
+  kFloatBits,
+  kToFloat,
+  kToInt,
+  kExp2i,
+  kIntReduce,
+  kStoreI8,
+  kLoadI8,
+  kLoadU8,
+  kDot4,
+  kDot4Unsigned,
+  kDot4Biased,
+  kLowNibbles,
+  kHighNibbles,
+  kOrLine,
+  kBitLine,
+  kRowLow,
+  kRowHigh,
+  kLookup16,
+  kScaleEighths,
+  kLookup256Low,
+  kLookup256High,
+  kProbeRows
 };
 
 struct ProbeOutput {

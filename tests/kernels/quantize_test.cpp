@@ -1,4 +1,5 @@
-// Activations to int8: the rule of reference.hpp, the same bits on every ISA, and what odd inputs give.
+// Activations to int8: the rule of reference.hpp, the same bits on every ISA, and what odd inputs
+// give.
 #include "catch.hpp"
 #include "kernels/matmul_data.hpp"
 
@@ -28,7 +29,9 @@ struct Quantized {
   }
 };
 
-const Kernels& scalar() { return *all_isas().back().kernels; }
+const Kernels& scalar() {
+  return *all_isas().back().kernels;
+}
 
 void require_same_on_all_isas(const std::vector<float>& x, std::size_t tokens, std::size_t columns,
                               std::size_t group, const Quantized& expected) {
@@ -46,7 +49,8 @@ void require_same_on_all_isas(const std::vector<float>& x, std::size_t tokens, s
 TEST_CASE("codes, scales and sums follow the rule for every width and group, on every ISA") {
   std::mt19937 rng(1);
   for (std::size_t group : {32u, 64u, 128u, 256u})
-    for (std::size_t columns : {1u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 100u, 256u, 257u, 320u, 576u}) {
+    for (std::size_t columns :
+         {1u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 100u, 256u, 257u, 320u, 576u}) {
       const std::size_t tokens = 3;
       std::vector<float> x(tokens * columns);
       for (float& v : x) v = scaled_normal(rng, 3.0f);
@@ -65,8 +69,10 @@ TEST_CASE("codes, scales and sums follow the rule for every width and group, on 
           std::int32_t sum = 0;
           for (std::size_t i = k; i < std::min(got.q.codes_stride, k + group); ++i)
             sum += got.codes[t * got.q.codes_stride + i];
-          if (k < columns) REQUIRE(sum == got.sums[t * got.q.groups_stride + k / group]);
-          else REQUIRE(sum == 0);
+          if (k < columns)
+            REQUIRE(sum == got.sums[t * got.q.groups_stride + k / group]);
+          else
+            REQUIRE(sum == 0);
         }
       require_same_on_all_isas(x, tokens, columns, group, got);
     }
@@ -100,8 +106,10 @@ TEST_CASE("zeros and values too small for a scale are zeros; NaN and infinity ma
       Quantized got(1, 64, 32);
       scalar().quantize(x.data(), 64, 1, 64, 32, got.q);
       INFO("value " << odd << " at " << at);
-      if (std::isfinite(odd)) REQUIRE(got.scales[0] == 0.0f);
-      else REQUIRE(std::isnan(got.scales[0]));
+      if (std::isfinite(odd))
+        REQUIRE(got.scales[0] == 0.0f);
+      else
+        REQUIRE(std::isnan(got.scales[0]));
       for (std::size_t k = 0; k < 32; ++k) REQUIRE(got.codes[k] == 0);
       REQUIRE(got.sums[0] == 0);
       REQUIRE(got.codes[63] == 127);  // the other group is not touched by it

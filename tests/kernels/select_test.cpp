@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "catch.hpp"
 #include "base/error.hpp"
+#include "catch.hpp"
 
 namespace {
 
@@ -22,12 +22,16 @@ class ScopedIsa {
     const char* old = std::getenv("QUERN_ISA");
     had_ = old != nullptr;
     if (had_) old_ = old;
-    if (value != nullptr) setenv("QUERN_ISA", value, 1);
-    else unsetenv("QUERN_ISA");
+    if (value != nullptr)
+      setenv("QUERN_ISA", value, 1);
+    else
+      unsetenv("QUERN_ISA");
   }
   ~ScopedIsa() {
-    if (had_) setenv("QUERN_ISA", old_.c_str(), 1);
-    else unsetenv("QUERN_ISA");
+    if (had_)
+      setenv("QUERN_ISA", old_.c_str(), 1);
+    else
+      unsetenv("QUERN_ISA");
   }
 
  private:
@@ -111,7 +115,10 @@ TEST_CASE("the ISAs covered are printed, and QUERN_REQUIRE_ISA makes a missing o
   if (required == nullptr) return;
   std::string word;
   for (const char* p = required;; ++p) {
-    if (*p != '\0' && *p != ' ' && *p != ',') { word += *p; continue; }
+    if (*p != '\0' && *p != ' ' && *p != ',') {
+      word += *p;
+      continue;
+    }
     INFO(word);
     CHECK((word.empty() || (covered + " ").find(" " + word + " ") != std::string::npos));
     word.clear();

@@ -1,5 +1,5 @@
-// Matrix products by format: which loop serves which, and the scratch they need. The loops themselves:
-// matmul_integer.hpp and matmul_float.hpp. A new format needs nothing here.
+// Matrix products by format: which loop serves which, and the scratch they need. The loops
+// themselves: matmul_integer.hpp and matmul_float.hpp. A new format needs nothing here.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,10 @@ template <class P>
 struct MatmulOps {
   template <class F>
   static void run(const MatmulArgs& args) {
-    if constexpr (F::kInteger) IntegerMatmul<P, F>::run(args);
-    else FloatMatmul<P, F>::run(args);
+    if constexpr (F::kInteger)
+      IntegerMatmul<P, F>::run(args);
+    else
+      FloatMatmul<P, F>::run(args);
   }
 
   // Four expanded super-blocks (20 KiB), whatever the width of the matrix.

@@ -1,6 +1,6 @@
-// Matrix products of the float formats (f32, bf16, f16): float activations, weights widened to float in
-// registers. Per output one chain of fma over the columns of a super-block, starting at zero; the
-// super-blocks are then added in order: the same for any number of tokens.
+// Matrix products of the float formats (f32, bf16, f16): float activations, weights widened to
+// float in registers. Per output one chain of fma over the columns of a super-block, starting at
+// zero; the super-blocks are then added in order: the same for any number of tokens.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct FloatMatmul {
   using V16 = typename P::V16;
 
   static constexpr std::size_t kSuper = quant::kSuperColumns;
-  // One token: the panels' chains of fma (latency 4) run side by side. More: 2 x 6 of 32 registers; with
-  // 16 registers (two a V16) 1 x 6.
+  // One token: the panels' chains of fma (latency 4) run side by side. More: 2 x 6 of 32 registers;
+  // with 16 registers (two a V16) 1 x 6.
   static constexpr std::size_t kTilePanels = P::kTileLanes >= 24 ? 2 : 1;
   static constexpr std::size_t kTileTokens = 6;
   static constexpr std::size_t kOneTokenPanels = P::kTileLanes >= 24 ? 4 : 2;
@@ -35,13 +35,13 @@ struct FloatMatmul {
 
  private:
   struct TileArgs {
-    const std::byte* block;    // super-block of the first panel
+    const std::byte* block;  // super-block of the first panel
     std::size_t panel_bytes;
-    std::size_t columns;       // of this super-block, without padding
+    std::size_t columns;  // of this super-block, without padding
     bool first_block;
-    const float* x;            // [tokens, x_stride], first column of the super-block
+    const float* x;  // [tokens, x_stride], first column of the super-block
     std::size_t x_stride;
-    float* out;                // [tokens, out_stride]
+    float* out;  // [tokens, out_stride]
     std::size_t out_stride;
   };
 
@@ -55,14 +55,15 @@ struct FloatMatmul {
       std::size_t first = 0;
       for (std::size_t i = 0; i < n_tiles; ++i) {
         const std::size_t n = (args.n_tokens - first + n_tiles - i - 1) / (n_tiles - i);
-        const TileArgs tile = {.block = block,
-                               .panel_bytes = args.panel_bytes,
-                               .columns = columns,
-                               .first_block = k == 0,
-                               .x = args.x + first * args.x_stride + k,
-                               .x_stride = args.x_stride,
-                               .out = args.out + first * args.out_stride + panel * quant::kPanelRows,
-                               .out_stride = args.out_stride};
+        const TileArgs tile = {
+            .block = block,
+            .panel_bytes = args.panel_bytes,
+            .columns = columns,
+            .first_block = k == 0,
+            .x = args.x + first * args.x_stride + k,
+            .x_stride = args.x_stride,
+            .out = args.out + first * args.out_stride + panel * quant::kPanelRows,
+            .out_stride = args.out_stride};
         run_tile<kPanels, kTokens>(tile, n);
         first += n;
       }
@@ -96,7 +97,8 @@ struct FloatMatmul {
     if constexpr (kStep == 2) {
       if (k < a.columns) {  // the last odd column; its neighbour is padding
         V16 w[kPanels][kStep];
-        for (std::size_t p = 0; p < kPanels; ++p) F::template load<P>(line + p * a.panel_bytes, w[p]);
+        for (std::size_t p = 0; p < kPanels; ++p)
+          F::template load<P>(line + p * a.panel_bytes, w[p]);
         multiply<kPanels, kTokens, 1>(a, k, w, acc);
       }
     }

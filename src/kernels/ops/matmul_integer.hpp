@@ -1,9 +1,10 @@
-// Matrix products of the integer formats: int8 codes of weights times int8 codes of activations, exact
-// sums per activation group, then one float rescale in the order of quant/format.hpp.
+// Matrix products of the integer formats: int8 codes of weights times int8 codes of activations,
+// exact sums per activation group, then one float rescale in the order of quant/format.hpp.
 //
 // One token: panels are streamed, each line unpacked in registers and used at once. More tokens: a
-// super-block of one or two panels is expanded to operand lines in scratch (L1), then multiplied with
-// tiles of tokens. Both follow the same order of float sums, so the split of tokens never shows.
+// super-block of one or two panels is expanded to operand lines in scratch (L1), then multiplied
+// with tiles of tokens. Both follow the same order of float sums, so the split of tokens never
+// shows.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace quern::kernels {
 struct ExpandedBlock {
   static constexpr std::size_t kGroups = quant::kSuperColumns / quant::kGroupColumns;
   std::byte lines[quant::kSuperColumns / 4 * quant::kLineBytes];
-  float scales[kGroups][quant::kPanelRows];   // per activation group of the super-block
+  float scales[kGroups][quant::kPanelRows];  // per activation group of the super-block
   float minima[kGroups][quant::kPanelRows];
 };
 
@@ -35,9 +36,9 @@ struct IntegerMatmul {
   // What the operand lines hold beyond the signed codes; its product with sum(a) is taken off.
   static constexpr std::int32_t kOffset = F::kUnsignedCodes ? F::kZero : P::kBias;
 
-  // Tiles: tokens x panels. 32 registers: 6 x 2 integer sums beside as many float sums, 2 lines and a
-  // broadcast; where a super-block is one group the float sums stay in memory and 6 x 4 fit. 16 registers
-  // (half a V16 each): 4 x 1.
+  // Tiles: tokens x panels. 32 registers: 6 x 2 integer sums beside as many float sums, 2 lines and
+  // a broadcast; where a super-block is one group the float sums stay in memory and 6 x 4 fit. 16
+  // registers (half a V16 each): 4 x 1.
   static constexpr bool kOneGroup = kGroup == kSuper;
   static constexpr std::size_t kTilePanels = P::kTileLanes < 24 ? 1 : kOneGroup ? 4 : 2;
   static constexpr std::size_t kTileTokens = P::kTileLanes < 24 ? 4 : 6;
@@ -46,7 +47,8 @@ struct IntegerMatmul {
   static void run(const MatmulArgs& args) {
     if (args.n_tokens == 1) return one_token(args);
     std::size_t panel = args.first_panel;
-    for (; panel + kTilePanels <= args.end_panel; panel += kTilePanels) panels<kTilePanels>(args, panel);
+    for (; panel + kTilePanels <= args.end_panel; panel += kTilePanels)
+      panels<kTilePanels>(args, panel);
     if constexpr (kTilePanels == 4)
       for (; panel + 2 <= args.end_panel; panel += 2) panels<2>(args, panel);
     for (; panel < args.end_panel; ++panel) panels<1>(args, panel);
@@ -54,8 +56,10 @@ struct IntegerMatmul {
 
  private:
   [[gnu::always_inline]] static I16 dot(I16 acc, Line w, typename P::Quad a) {
-    if constexpr (F::kUnsignedCodes) return P::dot4_unsigned(acc, w, a);
-    else return P::dot4_biased(acc, w, a);
+    if constexpr (F::kUnsignedCodes)
+      return P::dot4_unsigned(acc, w, a);
+    else
+      return P::dot4_biased(acc, w, a);
   }
   static constexpr std::size_t padded(std::size_t columns) {
     return (columns + F::kColumnStep - 1) / F::kColumnStep * F::kColumnStep;
@@ -89,10 +93,12 @@ struct IntegerMatmul {
         dot_group(block, columns, c / quant::kGroupColumns, args.q.codes + k + c, even, odd);
       }
       const V16 d_a = P::set(args.q.scales[group]);
-      const V16 d = P::mul(F::template scales<P>(block, columns, begin / quant::kGroupColumns), d_a);
+      const V16 d =
+          P::mul(F::template scales<P>(block, columns, begin / quant::kGroupColumns), d_a);
       y = P::fma(P::to_float(P::iadd(even, odd)), d, y);
       if constexpr (F::kHasMinimum) {
-        const V16 m = P::mul(F::template minima<P>(block, columns, begin / quant::kGroupColumns), d_a);
+        const V16 m =
+            P::mul(F::template minima<P>(block, columns, begin / quant::kGroupColumns), d_a);
         y = P::fma(P::set(static_cast<float>(sum)), m, y);
       }
     }
@@ -100,16 +106,17 @@ struct IntegerMatmul {
   }
 
   // Adds the products of 32 columns to two chains of sums.
-  [[gnu::always_inline]] static void dot_group(const std::byte* block, std::size_t columns, std::size_t group,
-                                               const std::int8_t* a, I16& even, I16& odd) {
+  [[gnu::always_inline]] static void dot_group(const std::byte* block, std::size_t columns,
+                                               std::size_t group, const std::int8_t* a, I16& even,
+                                               I16& odd) {
     if constexpr (requires { requires F::template kHasDotGroup<P>; }) {
       F::template dot_group<P>(block, columns, group, a, even, odd);
     } else {
-      F::template for_each_line<P>(block, columns, group,
-                                   [&](std::size_t i, Line w) __attribute__((always_inline)) {
-        I16& sum = i % 2 == 0 ? even : odd;
-        sum = dot(sum, w, P::quad(a + 4 * i));
-      });
+      F::template for_each_line<P>(
+          block, columns, group, [&](std::size_t i, Line w) __attribute__((always_inline)) {
+            I16& sum = i % 2 == 0 ? even : odd;
+            sum = dot(sum, w, P::quad(a + 4 * i));
+          });
     }
   }
 
@@ -140,10 +147,11 @@ struct IntegerMatmul {
       std::byte* lines = to.lines + c / 4 * quant::kLineBytes;
       P::prefetch(block + F::super_block_bytes(columns));
       prefetch_group(block, c);
-      F::template for_each_line<P>(block, columns, c / quant::kGroupColumns,
-                                   [&](std::size_t i, Line w) __attribute__((always_inline)) {
-        P::store_line(lines + i * quant::kLineBytes, w);
-      });
+      F::template for_each_line<P>(
+          block, columns,
+          c / quant::kGroupColumns, [&](std::size_t i, Line w) __attribute__((always_inline)) {
+            P::store_line(lines + i * quant::kLineBytes, w);
+          });
     }
     for (std::size_t g = 0, c = 0; c < columns; ++g, c += kGroup) {
       P::store(to.scales[g], F::template scales<P>(block, columns, c / quant::kGroupColumns));
@@ -154,7 +162,8 @@ struct IntegerMatmul {
 
   // Splits the tokens evenly: 7 are 4 + 3, not 6 + 1.
   template <std::size_t kPanels>
-  static void token_tiles(const MatmulArgs& args, std::size_t panel, std::size_t k, std::size_t columns) {
+  static void token_tiles(const MatmulArgs& args, std::size_t panel, std::size_t k,
+                          std::size_t columns) {
     const std::size_t n_tiles = (args.n_tokens + kTileTokens - 1) / kTileTokens;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n_tiles; ++i) {
@@ -175,15 +184,15 @@ struct IntegerMatmul {
   }
 
   struct TileArgs {
-    const ExpandedBlock* expanded;   // [kPanels]
-    std::size_t columns;             // of this super-block
-    bool first_block;                // sums start at zero, else at what `out` holds
-    const std::int8_t* codes;        // [tokens, codes_stride], first column of the super-block
+    const ExpandedBlock* expanded;  // [kPanels]
+    std::size_t columns;            // of this super-block
+    bool first_block;               // sums start at zero, else at what `out` holds
+    const std::int8_t* codes;       // [tokens, codes_stride], first column of the super-block
     std::size_t codes_stride;
-    const float* scales;             // [tokens, groups_stride]
+    const float* scales;  // [tokens, groups_stride]
     const std::int32_t* sums;
     std::size_t groups_stride;
-    float* out;                      // [tokens, out_stride]
+    float* out;  // [tokens, out_stride]
     std::size_t out_stride;
     [[gnu::always_inline]] float* sum(std::size_t token, std::size_t panel) const {
       return out + token * out_stride + panel * quant::kPanelRows;
@@ -202,7 +211,8 @@ struct IntegerMatmul {
     if constexpr (!kOneGroup) {
 #pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t)
-        for (std::size_t p = 0; p < kPanels; ++p) y[t][p] = a.first_block ? P::zero() : P::load(a.sum(t, p));
+        for (std::size_t p = 0; p < kPanels; ++p)
+          y[t][p] = a.first_block ? P::zero() : P::load(a.sum(t, p));
     }
     const std::size_t n_groups = kOneGroup ? 1 : (a.columns + kGroup - 1) / kGroup;
     for (std::size_t g = 0; g < n_groups; ++g) {
@@ -214,8 +224,10 @@ struct IntegerMatmul {
         for (std::size_t p = 0; p < kPanels; ++p)
           acc[t][p] = P::iset(-kOffset * a.sums[t * a.groups_stride + g]);
       multiply<kPanels, kTokens>(a, begin / 4, end / 4, acc);
-      if (kOneGroup && a.first_block) rescale<kPanels, kTokens, true>(a, g, acc, y);
-      else rescale<kPanels, kTokens, false>(a, g, acc, y);
+      if (kOneGroup && a.first_block)
+        rescale<kPanels, kTokens, true>(a, g, acc, y);
+      else
+        rescale<kPanels, kTokens, false>(a, g, acc, y);
     }
     if constexpr (!kOneGroup) {
 #pragma GCC unroll 8
@@ -239,26 +251,31 @@ struct IntegerMatmul {
     }
   }
 
-  // Adds the scaled sums of group g: to y, or where a super-block is one group straight to memory, so
-  // that all registers serve the integers.
+  // Adds the scaled sums of group g: to y, or where a super-block is one group straight to memory,
+  // so that all registers serve the integers.
   template <std::size_t kPanels, std::size_t kTokens, bool kFirst>
-  [[gnu::always_inline]] static void rescale(const TileArgs& a, std::size_t g, I16 (&acc)[kTokens][kPanels],
+  [[gnu::always_inline]] static void rescale(const TileArgs& a, std::size_t g,
+                                             I16 (&acc)[kTokens][kPanels],
                                              V16 (&y)[kTokens][kPanels]) {
 #pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t) {
       const V16 d_a = P::set(a.scales[t * a.groups_stride + g]);
       for (std::size_t p = 0; p < kPanels; ++p) {
         V16 sum = P::zero();
-        if constexpr (!kOneGroup) sum = y[t][p];
-        else if constexpr (!kFirst) sum = P::load(a.sum(t, p));
+        if constexpr (!kOneGroup)
+          sum = y[t][p];
+        else if constexpr (!kFirst)
+          sum = P::load(a.sum(t, p));
         const V16 d = P::mul(P::load(a.expanded[p].scales[g]), d_a);
         sum = P::fma(P::to_float(acc[t][p]), d, sum);
         if constexpr (F::kHasMinimum) {
           const V16 m = P::mul(P::load(a.expanded[p].minima[g]), d_a);
           sum = P::fma(P::set(static_cast<float>(a.sums[t * a.groups_stride + g])), m, sum);
         }
-        if constexpr (kOneGroup) P::store(a.sum(t, p), sum);
-        else y[t][p] = sum;
+        if constexpr (kOneGroup)
+          P::store(a.sum(t, p), sum);
+        else
+          y[t][p] = sum;
       }
     }
   }

@@ -14,11 +14,12 @@ struct QuantizeOps {
   using V16 = typename P::V16;
   using I16 = typename P::I16;
 
-  // Below this a group is stored as zeros: 127 / max would overflow. Activations of 1e-33 carry nothing.
+  // Below this a group is stored as zeros: 127 / max would overflow. Activations of 1e-33 carry
+  // nothing.
   static constexpr float kSmallest = 0x1p-110f;
 
-  static void quantize(const float* x, std::size_t x_stride, std::size_t n_tokens, std::size_t columns,
-                       std::size_t group, const QuantizedRows& q) {
+  static void quantize(const float* x, std::size_t x_stride, std::size_t n_tokens,
+                       std::size_t columns, std::size_t group, const QuantizedRows& q) {
     for (std::size_t t = 0; t < n_tokens; ++t) {
       const float* row = x + t * x_stride;
       std::int8_t* codes = q.codes + t * q.codes_stride;
@@ -34,7 +35,8 @@ struct QuantizeOps {
 
  private:
   // Writes n codes rounded up to 16 (the padding is zero) where n < 16 remain; returns the scale.
-  static float quantize_group(const float* x, std::size_t n, std::int8_t* codes, std::int32_t& sum) {
+  static float quantize_group(const float* x, std::size_t n, std::int8_t* codes,
+                              std::int32_t& sum) {
     V16 largest = P::zero(), probe = P::zero();
     for (std::size_t i = 0; i < n; i += 16) {
       const V16 v = load(x + i, n - i);

@@ -18,7 +18,9 @@ struct Avx2 {
 
   // ---- float lanes ----
   using F = xsimd::batch<float, xsimd::fma3<xsimd::avx2>>;
-  struct V16 { F lo, hi; };
+  struct V16 {
+    F lo, hi;
+  };
   [[gnu::always_inline]] static V16 zero() { return {F(0.0f), F(0.0f)}; }
   [[gnu::always_inline]] static V16 set(float x) { return {F(x), F(x)}; }
   [[gnu::always_inline]] static V16 load(const float* p) {
@@ -90,10 +92,18 @@ struct Avx2 {
   }
 
   // ---- int32 lanes ----
-  struct I16 { __m256i lo, hi; };
-  [[gnu::always_inline]] static I16 izero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
-  [[gnu::always_inline]] static I16 iset(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
-  [[gnu::always_inline]] static I16 iload(const std::int32_t* p) { return {load256(p), load256(p + 8)}; }
+  struct I16 {
+    __m256i lo, hi;
+  };
+  [[gnu::always_inline]] static I16 izero() {
+    return {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  }
+  [[gnu::always_inline]] static I16 iset(std::int32_t x) {
+    return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
+  }
+  [[gnu::always_inline]] static I16 iload(const std::int32_t* p) {
+    return {load256(p), load256(p + 8)};
+  }
   [[gnu::always_inline]] static void istore(std::int32_t* p, I16 a) {
     store256(p, a.lo);
     store256(p + 8, a.hi);
@@ -107,10 +117,12 @@ struct Avx2 {
   [[gnu::always_inline]] static I16 ior(I16 a, I16 b) {
     return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
   }
-  template <int kShift> [[gnu::always_inline]] static I16 shift_left(I16 a) {
+  template <int kShift>
+  [[gnu::always_inline]] static I16 shift_left(I16 a) {
     return {_mm256_slli_epi32(a.lo, kShift), _mm256_slli_epi32(a.hi, kShift)};
   }
-  template <int kShift> [[gnu::always_inline]] static I16 shift_right(I16 a) {
+  template <int kShift>
+  [[gnu::always_inline]] static I16 shift_right(I16 a) {
     return {_mm256_srli_epi32(a.lo, kShift), _mm256_srli_epi32(a.hi, kShift)};
   }
   [[gnu::always_inline]] static I16 float_bits(V16 a) {
@@ -148,8 +160,12 @@ struct Avx2 {
   }
 
   // ---- code lines ----
-  struct Line { __m256i lo, hi; };
-  [[gnu::always_inline]] static Line load_line(const std::byte* p) { return {load256(p), load256(p + 32)}; }
+  struct Line {
+    __m256i lo, hi;
+  };
+  [[gnu::always_inline]] static Line load_line(const std::byte* p) {
+    return {load256(p), load256(p + 32)};
+  }
   [[gnu::always_inline]] static void store_line(std::byte* p, Line w) {
     store256(p, w.lo);
     store256(p + 32, w.hi);
@@ -162,12 +178,16 @@ struct Avx2 {
   }
   // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.
   [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, Quad a) {
-    return {add_pairs(acc.lo, _mm256_maddubs_epi16(_mm256_abs_epi8(w.lo), _mm256_sign_epi8(a, w.lo))),
-            add_pairs(acc.hi, _mm256_maddubs_epi16(_mm256_abs_epi8(w.hi), _mm256_sign_epi8(a, w.hi)))};
+    return {
+        add_pairs(acc.lo, _mm256_maddubs_epi16(_mm256_abs_epi8(w.lo), _mm256_sign_epi8(a, w.lo))),
+        add_pairs(acc.hi, _mm256_maddubs_epi16(_mm256_abs_epi8(w.hi), _mm256_sign_epi8(a, w.hi)))};
   }
-  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) { return dot4(acc, w, quad(a)); }
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) {
+    return dot4(acc, w, quad(a));
+  }
   [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, Quad a) {
-    return {add_pairs(acc.lo, _mm256_maddubs_epi16(w.lo, a)), add_pairs(acc.hi, _mm256_maddubs_epi16(w.hi, a))};
+    return {add_pairs(acc.lo, _mm256_maddubs_epi16(w.lo, a)),
+            add_pairs(acc.hi, _mm256_maddubs_epi16(w.hi, a))};
   }
   static constexpr std::int32_t kBias = 0;
   [[gnu::always_inline]] static Line bias_line(Line w) { return w; }
@@ -200,19 +220,24 @@ struct Avx2 {
     return {_mm256_shuffle_epi8(both, index.lo), _mm256_shuffle_epi8(both, index.hi)};
   }
   // 16-bit lanes of s << 4: pmulhrsw of (a << 8) and (s << 4) is (a * s * 4096 + 16384) >> 15.
-  struct ScaleLine { __m256i lo, hi; };
+  struct ScaleLine {
+    __m256i lo, hi;
+  };
   [[gnu::always_inline]] static ScaleLine scale_line(Line s) {
     const __m256i mask = _mm256_set1_epi16(static_cast<short>(0xfff0));
-    return {_mm256_and_si256(_mm256_srai_epi16(s.lo, 4), mask), _mm256_and_si256(_mm256_srai_epi16(s.hi, 4), mask)};
+    return {_mm256_and_si256(_mm256_srai_epi16(s.lo, 4), mask),
+            _mm256_and_si256(_mm256_srai_epi16(s.hi, 4), mask)};
   }
   [[gnu::always_inline]] static Line scale_eighths(Line a, ScaleLine s) {
     return {scale_half(a.lo, s.lo), scale_half(a.hi, s.hi)};
   }
   static constexpr bool kHasLookup256 = false;
-  // dot4(acc, scale_eighths(codes, s), a) without packing the products to bytes again: words throughout.
+  // dot4(acc, scale_eighths(codes, s), a) without packing the products to bytes again: words
+  // throughout.
   static constexpr bool kHasDotEighths = true;
   [[gnu::always_inline]] static I16 dot4_eighths(I16 acc, Line codes, ScaleLine s, Quad a) {
-    const __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8), odd = _mm256_srai_epi16(a, 8);
+    const __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8),
+                  odd = _mm256_srai_epi16(a, 8);
     return {_mm256_add_epi32(acc.lo, dot_half(codes.lo, s.lo, even, odd)),
             _mm256_add_epi32(acc.hi, dot_half(codes.hi, s.hi, even, odd))};
   }
@@ -234,11 +259,13 @@ struct Avx2 {
   [[gnu::always_inline]] static void store128(void* p, __m128i x) {
     _mm_storeu_si128(static_cast<__m128i*>(p), x);
   }
+
  private:
   [[gnu::always_inline]] static __m256i add_pairs(__m256i acc, __m256i pairs) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
-  [[gnu::always_inline]] static __m256i dot_half(__m256i codes, __m256i s, __m256i even, __m256i odd) {
+  [[gnu::always_inline]] static __m256i dot_half(__m256i codes, __m256i s, __m256i even,
+                                                 __m256i odd) {
     const __m256i odd_bytes = _mm256_set1_epi16(static_cast<short>(0xff00));
     const __m256i w_even = _mm256_mulhrs_epi16(_mm256_slli_epi16(codes, 8), s);
     const __m256i w_odd = _mm256_mulhrs_epi16(_mm256_and_si256(codes, odd_bytes), s);
@@ -252,7 +279,8 @@ struct Avx2 {
   }
   // All ones in lane i where first + i < n.
   [[gnu::always_inline]] static __m256i lanes_below(std::size_t n, int first) {
-    const __m256i lanes = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(first));
+    const __m256i lanes =
+        _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(first));
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
   }
   [[gnu::always_inline]] static F widen_bf16(__m128i x) {
@@ -261,12 +289,13 @@ struct Avx2 {
   [[gnu::always_inline]] static void split_bf16(const std::uint16_t* p, F& even, F& odd) {
     const __m256i x = load256(p);
     even = _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
-    odd = _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
+    odd =
+        _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   [[gnu::always_inline]] static void split_f16(const std::uint16_t* p, F& even, F& odd) {
     // Per 128-bit lane: the four even halves first, then the four odd ones; then even | odd.
-    const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5,
-                                           8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+    const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0,
+                                           1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     const __m256i x = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(load256(p), order), 0xd8);
     even = _mm256_cvtph_ps(_mm256_castsi256_si128(x));
     odd = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
@@ -274,16 +303,18 @@ struct Avx2 {
   [[gnu::always_inline]] static __m256i bit_bytes(const std::byte* p, std::int8_t value) {
     std::int32_t bits;
     __builtin_memcpy(&bits, p, 4);
-    const __m256i from = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i from =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i select = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201u));
     const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(bits), from);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, select), select), _mm256_set1_epi8(value));
+    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes, select), select),
+                            _mm256_set1_epi8(value));
   }
   // Byte r -> bytes 4r..4r+3.
   [[gnu::always_inline]] static Line spread_rows(__m128i x) {
     const __m256i both = _mm256_broadcastsi128_si256(x);
-    const __m256i from = _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5,
-                                          6, 6, 6, 6, 7, 7, 7, 7);
+    const __m256i from = _mm256_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4,
+                                          4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7);
     return {_mm256_shuffle_epi8(both, from),
             _mm256_shuffle_epi8(both, _mm256_add_epi8(from, _mm256_set1_epi8(8)))};
   }

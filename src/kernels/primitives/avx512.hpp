@@ -1,6 +1,6 @@
-// Primitives of the AVX-512 paths (scalar.hpp defines them): sixteen lanes are one register. Written
-// once for both tags, with the tag in every symbol, because the two are compiled with different flags.
-// Avx512 itself: F, BW, DQ, VL without VNNI; byte dot products through pmaddubsw.
+// Primitives of the AVX-512 paths (scalar.hpp defines them): sixteen lanes are one register.
+// Written once for both tags, with the tag in every symbol, because the two are compiled with
+// different flags. Avx512 itself: F, BW, DQ, VL without VNNI; byte dot products through pmaddubsw.
 #pragma once
 
 #include <immintrin.h>
@@ -25,7 +25,9 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static void store_n(float* p, V16 a, std::size_t n) {
     _mm512_mask_storeu_ps(p, lanes_below(n), a);
   }
-  [[gnu::always_inline]] static V16 load_f16(const std::uint16_t* p) { return _mm512_cvtph_ps(load256(p)); }
+  [[gnu::always_inline]] static V16 load_f16(const std::uint16_t* p) {
+    return _mm512_cvtph_ps(load256(p));
+  }
   [[gnu::always_inline]] static V16 load_bf16(const std::uint16_t* p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load256(p)), 16));
   }
@@ -37,10 +39,12 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static void load_bf16_pairs(const std::uint16_t* p, V16& even, V16& odd) {
     const __m512i x = load512(p);
     even = _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
-    odd = _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+    odd =
+        _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   [[gnu::always_inline]] static void store_f16(std::uint16_t* p, V16 a) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
   }
   [[gnu::always_inline]] static V16 add(V16 a, V16 b) { return a + b; }
   [[gnu::always_inline]] static V16 sub(V16 a, V16 b) { return a - b; }
@@ -68,7 +72,8 @@ struct Avx512Lanes {
   }
 
   // ---- int32 lanes ----
-  // Typed as int lanes: with __m512i (long lanes) gcc 12 copies every accumulator around every vpdpbusd.
+  // Typed as int lanes: with __m512i (long lanes) gcc 12 copies every accumulator around every
+  // vpdpbusd.
   struct I16 {
     typedef int Lanes __attribute__((vector_size(64)));
     Lanes lanes;
@@ -83,10 +88,12 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static I16 iadd(I16 a, I16 b) { return {_mm512_add_epi32(a, b)}; }
   [[gnu::always_inline]] static I16 iand(I16 a, I16 b) { return {_mm512_and_si512(a, b)}; }
   [[gnu::always_inline]] static I16 ior(I16 a, I16 b) { return {_mm512_or_si512(a, b)}; }
-  template <int kShift> [[gnu::always_inline]] static I16 shift_left(I16 a) {
+  template <int kShift>
+  [[gnu::always_inline]] static I16 shift_left(I16 a) {
     return {_mm512_slli_epi32(a, kShift)};
   }
-  template <int kShift> [[gnu::always_inline]] static I16 shift_right(I16 a) {
+  template <int kShift>
+  [[gnu::always_inline]] static I16 shift_right(I16 a) {
     return {_mm512_srli_epi32(a, kShift)};
   }
   [[gnu::always_inline]] static I16 float_bits(V16 a) { return {_mm512_castps_si512(a)}; }
@@ -96,17 +103,27 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static V16 exp2i(I16 a) {
     return bits_float(shift_left<23>(iadd(a, iset(127))));
   }
-  [[gnu::always_inline]] static std::int32_t ireduce_add(I16 a) { return _mm512_reduce_add_epi32(a); }
+  [[gnu::always_inline]] static std::int32_t ireduce_add(I16 a) {
+    return _mm512_reduce_add_epi32(a);
+  }
   [[gnu::always_inline]] static void store_i8(std::int8_t* p, I16 a) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
   }
-  [[gnu::always_inline]] static I16 load_i8(const std::int8_t* p) { return {_mm512_cvtepi8_epi32(load128(p))}; }
-  [[gnu::always_inline]] static I16 load_u8(const std::uint8_t* p) { return {_mm512_cvtepu8_epi32(load128(p))}; }
+  [[gnu::always_inline]] static I16 load_i8(const std::int8_t* p) {
+    return {_mm512_cvtepi8_epi32(load128(p))};
+  }
+  [[gnu::always_inline]] static I16 load_u8(const std::uint8_t* p) {
+    return {_mm512_cvtepu8_epi32(load128(p))};
+  }
 
   // ---- code lines and packed code lines ----
-  struct Line { __m512i v; };
+  struct Line {
+    __m512i v;
+  };
   [[gnu::always_inline]] static Line load_line(const std::byte* p) { return {load512(p)}; }
-  [[gnu::always_inline]] static void store_line(std::byte* p, Line w) { _mm512_storeu_si512(p, w.v); }
+  [[gnu::always_inline]] static void store_line(std::byte* p, Line w) {
+    _mm512_storeu_si512(p, w.v);
+  }
   using Quad = __m512i;
   [[gnu::always_inline]] static Quad quad(const std::int8_t* a) {
     std::int32_t four;
@@ -116,7 +133,9 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static Line low_nibbles(Line w) {
     return {_mm512_and_si512(w.v, _mm512_set1_epi8(15))};
   }
-  [[gnu::always_inline]] static Line high_nibbles(Line w) { return low_nibbles({_mm512_srli_epi16(w.v, 4)}); }
+  [[gnu::always_inline]] static Line high_nibbles(Line w) {
+    return low_nibbles({_mm512_srli_epi16(w.v, 4)});
+  }
   [[gnu::always_inline]] static Line or_line(Line a, Line b) { return {_mm512_or_si512(a.v, b.v)}; }
   [[gnu::always_inline]] static Line bit_line(const std::byte* p, std::int8_t value) {
     std::uint64_t bits;
@@ -135,9 +154,12 @@ struct Avx512Lanes {
     return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(load128(table)), index.v)};
   }
   // 16-bit lanes of s << 4: pmulhrsw of (a << 8) and (s << 4) is (a * s * 4096 + 16384) >> 15.
-  struct ScaleLine { __m512i v; };
+  struct ScaleLine {
+    __m512i v;
+  };
   [[gnu::always_inline]] static ScaleLine scale_line(Line s) {
-    return {_mm512_and_si512(_mm512_srai_epi16(s.v, 4), _mm512_set1_epi16(static_cast<short>(0xfff0)))};
+    return {
+        _mm512_and_si512(_mm512_srai_epi16(s.v, 4), _mm512_set1_epi16(static_cast<short>(0xfff0)))};
   }
   [[gnu::always_inline]] static Line scale_eighths(Line a, ScaleLine s) {
     const __m512i odd_bytes = _mm512_set1_epi16(static_cast<short>(0xff00));
@@ -165,9 +187,9 @@ struct Avx512Lanes {
   }
   // Byte r -> bytes 4r..4r+3.
   [[gnu::always_inline]] static Line spread_rows(__m128i x) {
-    const __m512i rows = _mm512_set_epi64(0x0f0f0f0f0e0e0e0e, 0x0d0d0d0d0c0c0c0c, 0x0b0b0b0b0a0a0a0a,
-                                          0x0909090908080808, 0x0707070706060606, 0x0505050504040404,
-                                          0x0303030302020202, 0x0101010100000000);
+    const __m512i rows = _mm512_set_epi64(
+        0x0f0f0f0f0e0e0e0e, 0x0d0d0d0d0c0c0c0c, 0x0b0b0b0b0a0a0a0a, 0x0909090908080808,
+        0x0707070706060606, 0x0505050504040404, 0x0303030302020202, 0x0101010100000000);
     return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(x), rows)};
   }
 };
@@ -175,14 +197,18 @@ struct Avx512Lanes {
 struct Avx512 : Avx512Lanes<Avx512> {
   static constexpr const char* kName = "avx512";
   static constexpr int kTileLanes = 24;
-  static constexpr const char* kDescription = "AVX-512 F, BW, DQ, VL; byte products through pmaddubsw";
+  static constexpr const char* kDescription =
+      "AVX-512 F, BW, DQ, VL; byte products through pmaddubsw";
 
   // |w| * (a with w's sign): pairs reach 128 * 127 * 2 = 32512, so the 16-bit sums never saturate.
   [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, Quad a) {
-    const __m512i signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w.v), _mm512_setzero_si512(), a);
+    const __m512i signed_a =
+        _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(w.v), _mm512_setzero_si512(), a);
     return add_pairs(acc, _mm512_maddubs_epi16(_mm512_abs_epi8(w.v), signed_a));
   }
-  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) { return dot4(acc, w, quad(a)); }
+  [[gnu::always_inline]] static I16 dot4(I16 acc, Line w, const std::int8_t* a) {
+    return dot4(acc, w, quad(a));
+  }
   [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, Quad a) {
     return add_pairs(acc, _mm512_maddubs_epi16(w.v, a));
   }
@@ -190,14 +216,17 @@ struct Avx512 : Avx512Lanes<Avx512> {
   [[gnu::always_inline]] static Line bias_line(Line w) { return w; }
   [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, Quad a) { return dot4(acc, w, a); }
   static constexpr bool kHasLookup256 = false;
-  // dot4(acc, scale_eighths(codes, s), a) without packing the products to bytes again: words throughout.
+  // dot4(acc, scale_eighths(codes, s), a) without packing the products to bytes again: words
+  // throughout.
   static constexpr bool kHasDotEighths = true;
   [[gnu::always_inline]] static I16 dot4_eighths(I16 acc, Line codes, ScaleLine s, Quad a) {
     const __m512i odd_bytes = _mm512_set1_epi16(static_cast<short>(0xff00));
     const __m512i even = _mm512_mulhrs_epi16(_mm512_slli_epi16(codes.v, 8), s.v);
     const __m512i odd = _mm512_mulhrs_epi16(_mm512_and_si512(codes.v, odd_bytes), s.v);
-    const __m512i a_even = _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8), a_odd = _mm512_srai_epi16(a, 8);
-    const __m512i sums = _mm512_add_epi32(_mm512_madd_epi16(even, a_even), _mm512_madd_epi16(odd, a_odd));
+    const __m512i a_even = _mm512_srai_epi16(_mm512_slli_epi16(a, 8), 8),
+                  a_odd = _mm512_srai_epi16(a, 8);
+    const __m512i sums =
+        _mm512_add_epi32(_mm512_madd_epi16(even, a_even), _mm512_madd_epi16(odd, a_odd));
     return {_mm512_add_epi32(acc, sums)};
   }
 
