@@ -97,6 +97,10 @@ class Checkpoint {
   // An input error when a weight file or the configuration is no longer the file that was opened
   // (size, modification time, inode). Call once everything is read.
   virtual void check_unchanged() const = 0;
+
+  // The pages of a tensor are not needed for now: keeps the memory of a long conversion bounded. The
+  // bytes stay readable.
+  virtual void release(const SourceTensor& tensor) const { static_cast<void>(tensor); }
 };
 
 // Opens a Hugging Face directory or a GGUF file (the first of a split or an unsplit one). Rejects

@@ -34,6 +34,9 @@ class HuggingFaceCheckpoint : public Checkpoint {
   const SourceTensor* find(std::string_view name) const override { return tensors_.find(name); }
   const std::vector<std::string>& notices() const override { return notices_; }
   std::string side_file(std::string_view name) const override;
+  void release(const SourceTensor& tensor) const override {
+    files_[tensor.file].release(tensor.bytes);
+  }
   void check_unchanged() const override;
 
  private:

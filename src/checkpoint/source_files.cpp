@@ -45,6 +45,11 @@ SourceFile::SourceFile(const std::filesystem::path& path) : path_(path) {
     base::reject(base::printable(path.string()), "source changed while it was opened");
 }
 
+void SourceFile::release(base::Bytes part) const {
+  const auto offset = static_cast<std::size_t>(part.data() - file_.bytes().data());
+  file_.advise(base::MappedFile::Advice::dont_need, offset, part.size());
+}
+
 void SourceFile::check_unchanged() const {
   FileIdentity now;
   if (!identify(path_, now) || now != identity_)

@@ -26,6 +26,7 @@ class SourceFile {
   explicit SourceFile(const std::filesystem::path& path);
   base::Bytes bytes() const { return file_.bytes(); }
   void check_unchanged() const;
+  void release(base::Bytes part) const;  // of bytes(): its pages are not needed for now
 
  private:
   std::filesystem::path path_;

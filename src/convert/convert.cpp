@@ -142,6 +142,7 @@ void write_tensors(const ConvertOptions& options, const Progress& progress,
     std::string notice;
     const TensorError error = encoder.write(tensor, job.checkpoint->where(), notice);
     add_to_roles(tensor, error, job.report.roles);
+    job.checkpoint->release(tensor.view.source());
     if (!notice.empty()) job.report.notices.push_back(std::move(notice));
   }
 }
