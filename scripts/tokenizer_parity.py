@@ -30,7 +30,7 @@ def quern_lines(build, tokenizer, text, *options):
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"quern tokenize ended with {done.returncode}: {done.stderr.strip()}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
 def compare(build, path):
@@ -41,7 +41,7 @@ def compare(build, path):
         if alone.suffix == ".json":  # away from side files, which the library does not read
             alone = pathlib.Path(folder, "tokenizer.json")
             alone.write_bytes(pathlib.Path(path).read_bytes())
-        texts = [json.loads(line) for line in corpus.splitlines()]
+        texts = [json.loads(line) for line in corpus.split("\n") if line]
         ids = quern_lines(build, alone, corpus, "--no-bos")
         decoded = quern_lines(build, alone, "".join(json.dumps(i) + "\n" for i in ids), "--decode")
     wrong_ids = wrong_text = 0

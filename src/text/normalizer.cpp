@@ -54,8 +54,7 @@ std::string lowercase(std::string_view text) {
     if (c.code == 0x130) {
       out += "i\xCC\x87";
     } else {
-      append_utf8(
-          out, static_cast<std::uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c.code))));
+      append_utf8(out, lowercase_code(c.code));
     }
     at += c.bytes;
   }

@@ -17,7 +17,10 @@ constexpr std::string_view kSpaces =
 constexpr std::string_view kNonSpaces =
     R"(\x{0}-\x{8}\x{E}-\x{1F}\x{21}-\x{84}\x{86}-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027})"
     R"(\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{10FFFF})";
-constexpr std::string_view kWords = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
+// \w besides what PCRE2 lacks: Alphabetic, marks, decimal digits, connectors, and the digits of
+// Latin-1.
+constexpr std::string_view kWords = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9})"
+                                    R"(\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
 
 class Translator {
  public:
@@ -59,13 +62,14 @@ class Translator {
       case 'S':
         return set(kNonSpaces, in_class);
       case 'w':
-        return set(kWords, in_class);
+        return set(words(in_class), in_class);
       case 'h':
         return set("0-9a-fA-F", in_class);
       case 'W':
       case 'H':
         if (in_class) fail("negated set inside a class");
-        out_ += in_[at_ + 1] == 'W' ? base::cat("[^", kWords, "]") : std::string("[^0-9a-fA-F]");
+        out_ +=
+            in_[at_ + 1] == 'W' ? base::cat("[^", words(false), "]") : std::string("[^0-9a-fA-F]");
         at_ += 2;
         return;
       case 'u':
@@ -108,6 +112,13 @@ class Translator {
     } else {
       out_ += base::cat(negated ? "[^" : "[", "\\p{", name, "}", newer, "]");
     }
+  }
+
+  static std::string words(bool in_class) {
+    std::string out = base::cat(kWords, in_class ? std::string_view() : kLatinNumbers);
+    for (const std::string_view category : {"L", "M", "Nd", "Nl", "Pc"})
+      out += newer_members(category);
+    return out;
   }
 
   static std::string newer_members(std::string_view name) {

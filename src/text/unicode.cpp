@@ -97,10 +97,16 @@ bool is_unknown_to_normalizers(std::uint32_t code) {
 }
 
 bool is_punctuation_code(std::uint32_t code) {
-  if (code < 0x80)
-    return code > ' ' && code < 0x7F && !in(code, '0', '9') && !in(code | 0x20, 'a', 'z');
-  const utf8proc_category_t kind = category(code);
-  return kind >= UTF8PROC_CATEGORY_PC && kind <= UTF8PROC_CATEGORY_PO;
+  return in_ranges(kPunctuationRanges, kPunctuationRangesCount, code);
+}
+
+std::uint32_t lowercase_code(std::uint32_t code) {
+  if (code >= kNewerLowercase[0].first) {
+    for (std::size_t i = 0; i < kNewerLowercaseCount; ++i)
+      if (in(code, kNewerLowercase[i].first, kNewerLowercase[i].last))
+        return kNewerLowercase[i].lower + (code - kNewerLowercase[i].first);
+  }
+  return static_cast<std::uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
 
 CharClass class_of_code(std::uint32_t code) {

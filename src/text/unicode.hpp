@@ -33,8 +33,9 @@ bool is_space_code(std::uint32_t code);  // White_Space
 bool is_word_code(std::uint32_t code);   // \w of Rust's regex: Alphabetic, M, Nd, Pc, Join_Control
 bool is_mark_code(std::uint32_t code);   // Mn, Mc, Me
 bool is_unknown_to_normalizers(
-    std::uint32_t code);                       // the reference's normal forms leave it as it is
-bool is_punctuation_code(std::uint32_t code);  // P* and the ASCII punctuation
+    std::uint32_t code);                           // the reference's normal forms leave it as it is
+bool is_punctuation_code(std::uint32_t code);      // of the reference's Punctuation step
+std::uint32_t lowercase_code(std::uint32_t code);  // one character to one (U+0130 is the caller's)
 
 // Class and length of the character at `at`; the table look-up that scanners run on.
 struct ClassedChar {

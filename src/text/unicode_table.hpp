@@ -28,4 +28,15 @@ extern const std::size_t kNewerRangesCount;
 extern const CodeRange kUnknownToNormalizers[];
 extern const std::size_t kUnknownToNormalizersCount;
 
+// What the reference's Punctuation step takes for punctuation.
+extern const CodeRange kPunctuationRanges[];
+extern const std::size_t kPunctuationRangesCount;
+
+// Lower case that utf8proc does not know: first + i becomes lower + i.
+struct CaseRange {
+  std::uint32_t first, last, lower;
+};
+extern const CaseRange kNewerLowercase[];
+extern const std::size_t kNewerLowercaseCount;
+
 }  // namespace quern::text
