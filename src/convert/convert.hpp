@@ -37,8 +37,8 @@ struct RoleReport {
   std::string role, format;
   std::size_t n_tensors = 0;
   std::uint64_t parameters = 0, bytes = 0;
-  double squared_error = 0,
-         squared_sum = 0;  // of the stored values against the source's; zero in a dry run
+  // Of the stored values against the source's; zero in a dry run.
+  double squared_error = 0, squared_sum = 0;
   double bits() const;
   double relative_rmse() const;
 };

@@ -1,8 +1,10 @@
 // Which number format a tensor gets: the user's type, the overrides, and the steps between roles.
 //
 //   keep   the source's own codes and scales where a keep format holds them, else the nearest
-//   native format q4     matrices q4; token embedding and head one step higher (q8), for their
-//   error reaches every logit vectors and position tables always stay float (rows_f32)
+//   q4     matrices q4; token embedding, head and attention v one step higher (q8)
+//   q8     matrices q8; attention v one step higher (bf16)
+//
+// Vectors and position tables always stay float (rows_f32).
 //
 // Not here: encoding (tensor_encoder.hpp).
 #pragma once

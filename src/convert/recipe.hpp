@@ -1,8 +1,9 @@
 // A recipe (models/*.json): how one family's configuration and tensors become a contract. Data
 // only; docs/ADDING_A_MODEL.md explains the language.
 //
-//   $key, $a.b.c     value of the source's configuration      $key|other|literal   first that
-//   exists fn(x, y)         one of the few named functions            expression.hpp lists them
+//   $key, $a.b.c           value of the source's configuration
+//   $key|other|literal     the first that exists
+//   fn(x, y)               one of the few named functions (expression.hpp)
 //
 // Tensors map a canonical name (contract/tensors.hpp) to a source name, with {l} for the layer, and
 // a list of transforms (transform.hpp).

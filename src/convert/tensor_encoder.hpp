@@ -1,6 +1,6 @@
 // One tensor: rows of the source -> panels of its format, in parallel, appended in order. Checks
-// every value on the way in (finite) and on the way out (decoded, compared). Memory: one panel of
-// floats per thread and a batch of encoded panels.
+// every value on the way in (finite) and on the way out (decoded, compared).
+// Memory: one panel of floats per thread and a batch of encoded panels.
 #pragma once
 
 #include <cstdint>

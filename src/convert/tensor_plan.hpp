@@ -1,6 +1,6 @@
 // Names of a recipe -> the source tensor of each tensor of the contract. Every expected tensor must
-// be found with its shape, every source tensor used or on the ignore list. Not here: number formats
-// (policy.hpp), reading (transform.hpp).
+// be found with its shape, every source tensor used or on the ignore list.
+// Not here: number formats (policy.hpp), reading (transform.hpp).
 #pragma once
 
 #include <optional>

@@ -3,8 +3,7 @@
 //
 //   transpose               [in, out] -> [out, in] (Conv1D weights); float types only
 //   part I of N             the I-th of N equal parts of the rows (fused q, k, v)
-//   group_rows N A B        rows A .. B-1 of each of N equal groups of rows (per-head fused
-//   layouts)
+//   group_rows N A B        rows A .. B-1 of each of N equal groups of rows (fused per head)
 //
 // A vector [n] counts as n rows of one column, so that weight and bias take the same transforms.
 #pragma once

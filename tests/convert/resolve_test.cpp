@@ -271,6 +271,33 @@ TEST_CASE("GGUF names and keys resolve through the same recipe") {
   CHECK_FALSE(biased.bias_o);
 }
 
+TEST_CASE("a fused GGUF matrix is split by rows and needs no transpose") {
+  MemoryCheckpoint source(checkpoint::SourceKind::gguf, R"({
+      "general.architecture": "gpt2", "gpt2.block_count": 1, "gpt2.context_length": 16,
+      "gpt2.embedding_length": 32, "gpt2.feed_forward_length": 64, "gpt2.attention.head_count": 4,
+      "gpt2.attention.layer_norm_epsilon": 1e-5})");
+  source.add("token_embd.weight", {40, 32}, 1);
+  source.add("output.weight", {40, 32}, 1);
+  source.add("position_embd.weight", {16, 32});
+  const auto linear = [&](const std::string& name, std::uint64_t rows, std::uint64_t columns) {
+    source.add(name + ".weight", {rows, columns});
+    source.add(name + ".bias", {rows});
+  };
+  for (const char* norm : {"blk.0.attn_norm", "blk.0.ffn_norm", "output_norm"})
+    for (const char* part : {".weight", ".bias"}) source.add(std::string(norm) + part, {32});
+  linear("blk.0.attn_qkv", 96, 32);
+  linear("blk.0.attn_output", 32, 32);
+  linear("blk.0.ffn_up", 64, 32);
+  linear("blk.0.ffn_down", 32, 64);
+  const convert::Resolved resolved = resolve(source);
+  CHECK(resolved.contract.vocab_size == 40);
+  CHECK(resolved.contract.head.tied);
+  CHECK(resolved.contract.embedding.positions->rows == 16);
+  for (const convert::TensorSource& tensor : resolved.tensors)
+    if (tensor.from.front().find("attn_qkv") != std::string::npos)
+      CHECK(tensor.transforms.size() == 1);
+}
+
 TEST_CASE("GGUF scaling keys, windows and refusals") {
   const auto with = [](const char* patch) {
     auto source = gguf_llama();

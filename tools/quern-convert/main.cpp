@@ -2,6 +2,7 @@
 // is convert/convert.hpp.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -174,6 +175,7 @@ int main(int argc, char** argv) {
   };
   quern::tool::open_standard_streams();
   quern::base::install_mapping_fault_handler();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), with its clean-up
   int code = 0;
   try {
     code = quern::tool::run({argv + 1, argv + argc});
