@@ -1,18 +1,20 @@
 include(GNUInstallDirs)
+
+# What both programs share: option parsing, signals, terminal, --version.
+file(GLOB common_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/common/*.cpp)
+add_library(quern_tool_common STATIC ${common_sources})
+target_include_directories(quern_tool_common PUBLIC ${PROJECT_SOURCE_DIR}/tools/common)
+target_include_directories(quern_tool_common SYSTEM PRIVATE
+  $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
+target_link_libraries(quern_tool_common PUBLIC CLI11::CLI11 quern_engine quern_convert PRIVATE quern_warnings)
+target_compile_definitions(quern_tool_common PRIVATE QUERN_VERSION="${PROJECT_VERSION}"
+  QUERN_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
+
 function(quern_tool name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${ARGN} CLI11::CLI11 quern_warnings)
-  target_compile_definitions(${name} PRIVATE QUERN_VERSION="${PROJECT_VERSION}"
-    QUERN_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
+  target_link_libraries(${name} PRIVATE quern_tool_common quern_warnings)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
-quern_tool(quern quern_engine quern_convert)
-set_property(TARGET quern APPEND PROPERTY INCLUDE_DIRECTORIES $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
-quern_tool(quern-convert quern_engine quern_convert)
-# Parsing, signals, terminal and --version are shared by both programs.
-foreach(part arguments signals terminal version)
-  target_sources(quern-convert PRIVATE ${PROJECT_SOURCE_DIR}/tools/quern/${part}.cpp)
-endforeach()
-target_include_directories(quern-convert PRIVATE ${PROJECT_SOURCE_DIR}/tools/quern)
-set_property(TARGET quern-convert APPEND PROPERTY INCLUDE_DIRECTORIES $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
+quern_tool(quern)
+quern_tool(quern-convert)

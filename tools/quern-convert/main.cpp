@@ -102,7 +102,7 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
   app.add_option("SRC", options.source,
                  "Hugging Face directory or GGUF file (the first of a split)")
       ->required();
-  app.add_option("OUT", options.target, "directory to write")->required();
+  app.add_option("OUT", options.target, "directory to write (not needed with --dry-run)");
   app.add_option("TYPE", options.type_word, "the same as --type");
   add_formats(app, options);
   app.add_flag("--dry-run", options.convert.dry_run, "print sizes and plan, write nothing");

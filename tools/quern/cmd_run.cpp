@@ -36,7 +36,7 @@ struct RunOptions {
 void add_sampling_options(CLI::App& app, RunOptions& options) {
   const auto number = [&](const char* name, std::optional<double>& target, double low, double high, const char* help) {
     app.add_option_function<double>(name, [&target](const double& value) { target = value; }, help)
-        ->check(CLI::Range(low, high));
+        ->check(finite_range(low, high));
   };
   number("--temp,--temperature", options.temperature, 0.0, 100.0, "temperature; 0 is greedy (the model's, else 0.8)");
   number("--top-p", options.top_p, 0.0, 1.0, "nucleus sampling (0.95); 1 is off");

@@ -15,4 +15,7 @@ std::vector<std::string> expand_aliases(const std::vector<std::string>& argument
 // option is a usage error that names it.
 bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments);
 
+// A number in [low, high]; CLI::Range lets NaN through, this does not.
+CLI::Validator finite_range(double low, double high);
+
 }  // namespace quern::tool

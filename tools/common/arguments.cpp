@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iostream>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,18 @@ std::vector<std::string> expand_aliases(const std::vector<std::string>& argument
     expanded.emplace_back(found == kAliases.end() ? std::string_view(argument) : found->second);
   }
   return expanded;
+}
+
+CLI::Validator finite_range(double low, double high) {
+  const std::string range = base::cat("number in [", low, ", ", high, "]");
+  return CLI::Validator(
+      [=](const std::string& text) {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        const bool inside = !text.empty() && *end == '\0' && value >= low && value <= high;
+        return inside ? std::string() : base::cat("\"", base::printable(text, 40), "\" is not a ", range);
+      },
+      range);
 }
 
 bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
