@@ -20,8 +20,8 @@ ModelPaths resolve_model_path(const std::filesystem::path& path) {
   ModelPaths paths;
   paths.directory = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
   if (!std::filesystem::exists(path, ignored))
-    base::environment_error(path.string(),
-                            "no such model (expected a directory with model.quern and model.json)");
+    base::reject(base::printable(path.string()), "no such model", {},
+                 "a directory with model.quern and model.json");
   const bool directory = std::filesystem::is_directory(path, ignored);
   const std::string extension = path.extension().string();
   if (!directory && extension != ".quern" && extension != ".json")
