@@ -36,7 +36,16 @@ Json files_of(const fs::path& path) {
   std::map<std::string, std::uint64_t> files;
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    files[path.filename().string()] = fs::file_size(path);
+    // A split file is its parts: NAME-00001-of-00003.gguf.
+    const std::string name = path.filename().string(),
+                      pattern = replaced(name, "-00001-of-", "-*-of-");
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    if (pattern == name)
+      files[name] = fs::file_size(path);
+    else
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+        if (glob_match(pattern, entry.path().filename().string()))
+          files[entry.path().filename().string()] = fs::file_size(entry.path());
   } else {
     for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
       const std::string name = entry.path().filename().string();
