@@ -93,6 +93,9 @@ std::string kind_of(const Json& value) { return value.type_name(); }
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view where) {
+  // The parser would take a NUL for the end of the text and ignore what follows.
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) reject(cat(where, ":", nul), "NUL byte in JSON");
   Builder builder(where);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();

@@ -17,6 +17,13 @@ TEST_CASE("malformed JSON is one line with file and byte") {
   CHECK_THROWS_AS(parse_json(std::string(129, '[') + std::string(129, ']'), "f"), Error);
 }
 
+TEST_CASE("a NUL byte does not end the text") {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {"{}\0junk"sv, "{}\0"sv, "\0{}"sv, "{\"a\":\0 1}"sv})
+    CHECK_THROWS_WITH(parse_json(text, "f.json"), Catch::Contains("NUL byte"));
+  CHECK(parse_json("\"\\u0000\"", "f.json").get<std::string>() == "\0"sv);
+}
+
 TEST_CASE("key order and values survive") {
   const Json json = parse_json(R"({"z":1,"a":[true,null,-2,0.5,"x"],"m":{"k":18446744073709551615}})", "f");
   CHECK(json.dump() == R"({"z":1,"a":[true,null,-2,0.5,"x"],"m":{"k":18446744073709551615}})");
