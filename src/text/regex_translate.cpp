@@ -17,10 +17,9 @@ constexpr std::string_view kSpaces =
 constexpr std::string_view kNonSpaces =
     R"(\x{0}-\x{8}\x{E}-\x{1F}\x{21}-\x{84}\x{86}-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027})"
     R"(\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{10FFFF})";
-// \w besides what PCRE2 lacks: Alphabetic, marks, decimal digits, connectors, and the digits of
-// Latin-1.
 constexpr std::string_view kLatinNumbers =  // in Oniguruma's \w too, but only outside of a class
     R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
+// \w besides what PCRE2 lacks: Alphabetic, marks, decimal digits, connectors.
 constexpr std::string_view kWords = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9})"
                                     R"(\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
 
