@@ -58,28 +58,33 @@ AddedMatcher::AddedMatcher(std::vector<AddedEntry> entries) : entries_(std::move
   entries_.erase(last, entries_.end());
   for (const AddedEntry& entry : entries_)
     starts_[static_cast<unsigned char>(entry.content[0])] = true;
-  if (!entries_.empty()) build(0, entries_.size(), 0);
+  if (!entries_.empty()) build();
 }
 
-// The node of entries [begin, end), which share their first `depth` bytes. Recursion is bounded by
-// kMostAddedBytes.
-std::uint32_t AddedMatcher::build(std::size_t begin, std::size_t end, std::size_t depth) {
-  const auto node = static_cast<std::uint32_t>(nodes_.size());
+// Breadth first, so that the edges of a node lie together and no content is too long for the stack.
+void AddedMatcher::build() {
+  struct Range {  // entries that share the bytes on the way to a node
+    std::size_t begin, end, depth;
+  };
+  std::vector<Range> ranges = {{0, entries_.size(), 0}};
   nodes_.emplace_back();
-  if (entries_[begin].content.size() == depth)
-    nodes_[node].entry = static_cast<std::int32_t>(begin++);
-  std::vector<Edge> edges;
-  while (begin < end) {
-    const char byte = entries_[begin].content[depth];
-    std::size_t stop = begin + 1;
-    while (stop < end && entries_[stop].content[depth] == byte) ++stop;
-    edges.push_back({static_cast<unsigned char>(byte), build(begin, stop, depth + 1)});
-    begin = stop;
+  for (std::size_t node = 0; node < ranges.size(); ++node) {
+    auto [begin, end, depth] = ranges[node];
+    if (entries_[begin].content.size() == depth)
+      nodes_[node].entry = static_cast<std::int32_t>(begin++);
+    nodes_[node].first_edge = static_cast<std::uint32_t>(edges_.size());
+    while (begin < end) {
+      const char byte = entries_[begin].content[depth];
+      std::size_t stop = begin + 1;
+      while (stop < end && entries_[stop].content[depth] == byte) ++stop;
+      edges_.push_back(
+          {static_cast<unsigned char>(byte), static_cast<std::uint32_t>(nodes_.size())});
+      nodes_.emplace_back();
+      ranges.push_back({begin, stop, depth + 1});
+      begin = stop;
+    }
+    nodes_[node].n_edges = static_cast<std::uint32_t>(edges_.size()) - nodes_[node].first_edge;
   }
-  nodes_[node].first_edge = static_cast<std::uint32_t>(edges_.size());
-  nodes_[node].n_edges = static_cast<std::uint32_t>(edges.size());
-  edges_.insert(edges_.end(), edges.begin(), edges.end());
-  return node;
 }
 
 std::int32_t AddedMatcher::child(std::uint32_t node, unsigned char byte) const {

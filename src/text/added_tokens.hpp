@@ -45,7 +45,7 @@ class AddedMatcher {
     unsigned char byte;
     std::uint32_t node;
   };
-  std::uint32_t build(std::size_t begin, std::size_t end, std::size_t depth);
+  void build();
   std::int32_t child(std::uint32_t node, unsigned char byte) const;
 
   std::vector<AddedEntry> entries_;  // sorted by content, unique

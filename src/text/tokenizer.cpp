@@ -41,6 +41,10 @@ void check_model(const contract::TokenizerDescription& description, std::string_
   const bool prefixed = std::find(steps.begin(), steps.end(), "prefix_space") != steps.end();
   if (prefixed != description.add_prefix_space)
     base::reject(where, "add_prefix_space and the step prefix_space disagree");
+  for (const contract::AddedToken& token : description.added)
+    if (token.content.empty() || token.content.size() > kMostAddedBytes)
+      base::reject(where, base::cat("added token ", token.id, " has an impossible length"),
+                   base::cat(token.content.size(), " bytes"), base::cat("1 to ", kMostAddedBytes));
 }
 
 std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& description,
@@ -80,9 +84,6 @@ struct Tokenizer::State {
     contract::AddedToken& token = added[index];
     if (token.id < 0 || token.id > kMostId)
       base::reject(where, "added token with an impossible id", base::cat(token.id));
-    if (token.content.empty() || token.content.size() > kMostAddedBytes)
-      base::reject(where, base::cat("added token ", token.id, " has an impossible length"),
-                   base::cat(token.content.size(), " bytes"), base::cat("1 to ", kMostAddedBytes));
     added_of_id.emplace(token.id, index);
     id_of_content.emplace(token.content, token.id);
     if (is_control(token)) control_ids.insert(token.id);
