@@ -283,8 +283,8 @@ TEST_CASE("types: overrides in their order, and words that are none") {
   // its own.
   options.token_embedding_type.clear();
   options.output_tensor_type = "f16";
-  for (const convert::TensorPlan& tensor :
-       run(fixture_path("llama3"), scratch / "none", options).tensors)
+  const convert::ConvertReport tied = run(fixture_path("llama3"), scratch / "none", options);
+  for (const convert::TensorPlan& tensor : tied.tensors)
     if (tensor.name == "embedding.tokens") CHECK(tensor.format->name == "f16");
 
   for (const auto& break_it : {+[](convert::ConvertOptions& o) { o.type = "q5"; },

@@ -266,7 +266,7 @@ TEST_CASE("GGUF names and keys resolve through the same recipe") {
 
   for (const char* bias : {"attn_q", "attn_k", "attn_v"})
     source->add(std::string("blk.0.") + bias + ".bias", {bias[5] == 'q' ? 32U : 16U});
-  const contract::Attention& biased = *resolve(*source).contract.ops.at("attn").attention;
+  const contract::Attention biased = *resolve(*source).contract.ops.at("attn").attention;
   CHECK(biased.bias_q);
   CHECK_FALSE(biased.bias_o);
 }
