@@ -54,6 +54,7 @@ constexpr Kernels make_table(quant::FormatList<F...>) {
       .softcap = VectorOps<P>::softcap,
       .store_kv = AttentionOps<P>::store_kv,
       .attend = AttentionOps<P>::attend,
+      .merge_attention = AttentionOps<P>::merge_attention,
       .finish_attention = AttentionOps<P>::finish_attention,
   };
 }

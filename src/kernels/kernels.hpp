@@ -84,6 +84,10 @@ struct Kernels {
                    std::size_t slot);
   // One tile of kTileTokens keys for the queries of one KV head: running state <- merge(state, tile).
   void (*attend)(const AttendArgs& args);
+  // state <- merge(state, tile) of each query, where `tile` is one tile attended from an empty state: the
+  // fold of attend(), for tiles that different threads computed.
+  void (*merge_attention)(const AttendState& state, const AttendState& tile, std::size_t n_queries,
+                          std::size_t d_v);
   // output[i] = o / sum of each query's finished state.
   void (*finish_attention)(const AttendState& state, std::size_t n_queries, std::size_t d_v, float* output,
                            std::size_t output_stride, const float* sink_logits);

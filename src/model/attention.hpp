@@ -9,6 +9,9 @@ namespace quern::model {
 // kQueryRows query rows.
 std::size_t query_tokens(const contract::Attention& spec);
 
+// Floats of the softmax states (max, sum, o) of one tile for the queries of one KV head.
+std::size_t tile_state_floats(std::size_t n_queries, std::size_t o_stride);
+
 // input [tokens, d_model] -> out [tokens, d_model]; appends the new keys and values to the cache.
 void run_attention(Step& step, const Attention& op, const Rows& input, const Rows& out);
 

@@ -90,6 +90,20 @@ AttentionScratch attention_scratch(const Model& model, const KvCache& cache) {
   return scratch;
 }
 
+// States of every tile of every sequence and KV head, for one decoded token each; touched as caches grow.
+LazyArray<float> tile_states(const Model& model, const KvCache& cache, std::size_t o_stride) {
+  std::size_t floats = 0;
+  for (const Layer& layer : model.layers)
+    for (const Branch& branch : layer.branches) {
+      if (!branch.attention) continue;
+      const contract::Attention& spec = *branch.attention->spec;
+      floats = std::max(floats, spec.n_kv_heads * tile_state_floats(spec.n_heads / spec.n_kv_heads, o_stride));
+    }
+  const CacheOptions& options = cache.options();
+  const std::size_t length = options.max_tokens != 0 ? options.max_tokens : model.contract.max_positions;
+  return LazyArray<float>(options.n_sequences * (length / kernels::kTileTokens + 1) * floats);
+}
+
 }  // namespace
 
 // Rows start on 64-byte lines, and kernels may write whole 16-row panels.
@@ -116,10 +130,11 @@ Scratch::Scratch(const Model& model, const KvCache& cache, std::size_t max_chunk
     matmul.emplace_back(model.kernels->matmul_scratch_bytes(widths.columns));
     attention.push_back(attention_scratch(model, cache));
   }
+  tile_states = model::tile_states(model, cache, attention.front().o_stride);
 }
 
 std::size_t Scratch::bytes() const {
-  std::size_t total = 0;
+  std::size_t total = tile_states.bytes();
   for (const RowBuffer* buffer : {&stream, &next_stream, &normed, &branch_out, &hidden, &q, &k, &v,
                                   &attended, &gate, &up, &logits})
     total += buffer->memory.bytes();

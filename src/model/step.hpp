@@ -76,6 +76,7 @@ struct Scratch {
   std::vector<QuantizedInput> quantized;     // one per activation group of the model's formats
   std::vector<LazyArray<std::byte>> matmul;  // per thread
   std::vector<AttentionScratch> attention;   // per thread
+  LazyArray<float> tile_states;             // of one decode step over a long cache
 
   std::size_t bytes() const;
 };

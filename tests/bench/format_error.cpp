@@ -1,6 +1,7 @@
 // Relative error of every weight format on the float matrices of a safetensors file: each matrix [rows, columns]
 // is encoded and decoded; per matrix sqrt(sum (w - q)^2 / sum w^2), then the root mean square over the matrices.
 //   format_error FILE.safetensors [NAME_PART]     prints "format<tab>bits per weight<tab>error in per cent"
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>

@@ -42,6 +42,16 @@ struct AttentionOps {
     }
   }
 
+  // A tile alone, attended from an empty state, joins `state`: the same arithmetic as attend() itself (the merge
+  // with an empty state is exact), so tiles may be computed anywhere and folded in index order.
+  static void merge_attention(const AttendState& state, const AttendState& tile,
+                              std::size_t n_queries, std::size_t d_v) {
+    for (std::size_t i = 0; i < n_queries; ++i)
+      if (tile.sum[i] != 0.0f || tile.max[i] != -__builtin_inff())
+        merge_row(state, i, {tile.max[i], tile.sum[i], tile.o + i * tile.o_stride},
+                  (d_v + 15) / 16 * 16);
+  }
+
   static void finish_attention(const AttendState& state, std::size_t n_queries, std::size_t d_v,
                                float* output, std::size_t output_stride, const float* sink_logits) {
     for (std::size_t i = 0; i < n_queries; ++i) {
@@ -225,18 +235,35 @@ struct AttentionOps {
   static void merge(const Work& work, std::size_t r) {
     const AttendState& state = work.args.state;
     const std::size_t query = work.first + r;
-    const float before = state.max[query], peak = work.peak[r];
-    const float top = before > peak ? before : peak;
-    float factors[16] = {before - top, peak - top};
+    const TileRow tile{work.peak[r], work.total[r], work.o + r * work.v_width};
+    merge_row(state, query, tile, work.v_width);
+  }
+
+  struct TileRow {
+    float peak, total;
+    const float* o;
+  };
+
+  // state[query] <- merge(state[query], tile): the one place where softmax states meet.
+  static void merge_row(const AttendState& state, std::size_t query, const TileRow& tile,
+                        std::size_t v_width) {
+    const float before = state.max[query];
+    float* o = state.o + query * state.o_stride;
+    if (before == -__builtin_inff()) {  // empty: the tile as it is, to the sign of its zeros
+      state.max[query] = tile.peak;
+      state.sum[query] = tile.total;
+      for (std::size_t c = 0; c < v_width; c += 16) P::store(o + c, P::load(tile.o + c));
+      return;
+    }
+    const float top = before > tile.peak ? before : tile.peak;
+    float factors[16] = {before - top, tile.peak - top};
     P::store(factors, E::exp(P::load(factors)));
     const float keep = factors[0], gain = factors[1];
     state.max[query] = top;
-    state.sum[query] = __builtin_fmaf(work.total[r], gain, state.sum[query] * keep);
-    float* o = state.o + query * state.o_stride;
-    const float* tile = work.o + r * work.v_width;
-    for (std::size_t c = 0; c < work.v_width; c += 16) {
+    state.sum[query] = __builtin_fmaf(tile.total, gain, state.sum[query] * keep);
+    for (std::size_t c = 0; c < v_width; c += 16) {
       const V16 kept = P::mul(P::load(o + c), P::set(keep));
-      P::store(o + c, P::fma(P::load(tile + c), P::set(gain), kept));
+      P::store(o + c, P::fma(P::load(tile.o + c), P::set(gain), kept));
     }
   }
 };
