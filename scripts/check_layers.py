@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may include whom: the table of ARCHITECTURE.md, held against every #include of src/ and tools/."""
+"""Who may include whom: the table of ARCHITECTURE.md, held against every #include of src/."""
 import pathlib
 import re
 import sys

@@ -79,12 +79,15 @@ void count_nonfinite(const float* values, std::size_t rows, std::size_t columns,
 
 // Encoders saturate. A value is lost when it came back as no number, when an f16 target cannot hold
 // it, or when it is the largest of its panel and came back a quarter smaller (a scale that did not
-// fit).
+// fit). Only values beyond what the smallest code of the largest f16 scale holds can do that: tiny ones
+// that fall below the smallest scale round to zero, as they should.
 constexpr float kSaturated = 0.75F;
+constexpr float kLargestScale = 65504;
 bool too_large(FormatId format, float value, float stored, float largest) {
   if (!std::isfinite(stored)) return true;
   if (format == FormatId::f16) return std::isinf(base::f16_to_float(base::float_to_f16(value)));
-  return std::fabs(value) == largest && std::fabs(stored) < kSaturated * largest;
+  return largest > kLargestScale && std::fabs(value) == largest &&
+         std::fabs(stored) < kSaturated * largest;
 }
 
 float largest_of(const float* values, std::size_t n) {

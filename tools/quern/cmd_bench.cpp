@@ -194,6 +194,9 @@ int cmd_bench(const std::vector<std::string>& arguments) {
   }
   if (tests.empty()) base::usage_error("quern bench", "nothing to measure: give -p N or -n N");
   for (const BenchTest& test : tests) max_tokens = std::max(max_tokens, test.depth + test.tokens());
+  if (options.model.context != 0 && max_tokens > options.model.context)
+    base::usage_error("-c", base::cat("the longest test needs ", max_tokens, " tokens, context is ",
+                                      options.model.context));
 
   const LoadedModel loaded = load_model(options.model);
   if (loaded.model->contract.embedding.positions && max_tokens > loaded.model->contract.max_positions)

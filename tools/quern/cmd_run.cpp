@@ -26,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 struct RunOptions {
   ModelOptions model;
-  std::string prompt, file, ids_file, system, output = "text";
+  std::optional<std::string> prompt;
+  std::string file, ids_file, system, output = "text";
   std::int64_t n_predict = -1, seed = -1;
   bool raw = false, chat = false, ignore_eos = false, no_timings = false, special = false;
   std::optional<double> temperature, top_p, min_p, repeat_penalty;
@@ -68,7 +69,7 @@ std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions
   if (!options.ids_file.empty()) return read_ids_file(options.ids_file, contract.vocab_size);
   const text::Tokenizer& tokenizer = need_tokenizer(loaded);
   const std::string text = !options.file.empty() ? read_input(options.file)
-                           : options.prompt.empty() ? read_input("-") : options.prompt;
+                           : options.prompt ? *options.prompt : read_input("-");
   const bool known = has_chat_format(contract);
   if (options.chat && !known)
     base::reject(loaded.model->weights.where(), "the model has no chat format that this version can write");
@@ -140,14 +141,20 @@ class AnswerPrinter {
 void add_run_options(CLI::App& app, RunOptions& options) {
   add_model_options(app, options.model);
   add_cache_options(app, options.model);
-  app.add_option("-p,--prompt", options.prompt, "the prompt (default: standard input)");
-  app.add_option("-f,--file", options.file, "a file with the prompt (- for standard input)");
-  app.add_option("--ids-file", options.ids_file, "token ids instead of text");
+  CLI::Option* prompt = app.add_option_function<std::string>(
+      "-p,--prompt", [&](const std::string& text) { options.prompt = text; }, "the prompt (default: standard input)");
+  CLI::Option* file = app.add_option("-f,--file", options.file, "a file with the prompt (- for standard input)");
+  CLI::Option* ids = app.add_option("--ids-file", options.ids_file, "token ids instead of text");
+  prompt->excludes(file)->excludes(ids);
+  file->excludes(ids);
   app.add_option("-n,--predict,--n-predict", options.n_predict, "most new tokens (-1 = until the model stops)")
       ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 26));
-  app.add_option("--system,--system-prompt", options.system, "-sys: system message of the chat");
-  app.add_flag("--no-conversation,--raw", options.raw, "-no-cnv: complete the raw text, without the chat format");
-  app.add_flag("--conversation", options.chat, "-cnv: insist on the chat format");
+  CLI::Option* system = app.add_option("--system,--system-prompt", options.system, "-sys: system message of the chat");
+  CLI::Option* raw = app.add_flag("--no-conversation,--raw", options.raw,
+                                  "-no-cnv: complete the raw text, without the chat format");
+  CLI::Option* chat = app.add_flag("--conversation", options.chat, "-cnv: insist on the chat format");
+  raw->excludes(chat)->excludes(system);
+  ids->excludes(chat)->excludes(system);
   app.add_flag("--ignore-eos", options.ignore_eos, "go on after the end token");
   app.add_flag("--special", options.special, "print control tokens too");
   app.add_flag("--no-timings", options.no_timings, "no timing table");
@@ -162,7 +169,9 @@ engine::GenerateOptions generate_options(const LoadedModel& loaded, const RunOpt
   const std::size_t context = context_length(loaded, options.model);
   const std::size_t room = context > n_prompt ? context - n_prompt : 0;
   engine::GenerateOptions generate;
-  generate.max_new_tokens = options.n_predict < 0 ? room : static_cast<std::size_t>(options.n_predict);
+  const std::optional<std::int64_t> usual = loaded.model->contract.generation.max_new_tokens;
+  generate.max_new_tokens = options.n_predict >= 0 ? static_cast<std::size_t>(options.n_predict)
+                            : usual ? std::min(room, static_cast<std::size_t>(*usual)) : room;
   generate.stop_ids = loaded.model->contract.tokens.eos;
   generate.ignore_eos = options.ignore_eos;
   return generate;
@@ -175,7 +184,6 @@ int cmd_run(const std::vector<std::string>& arguments) {
   RunOptions options;
   add_run_options(app, options);
   if (parse_arguments(app, arguments)) return 0;
-  if (options.raw && options.chat) base::usage_error("quern run", "--raw and --conversation exclude each other");
   parse_cache_type(options.model.k_type, "-ctk");
   parse_cache_type(options.model.v_type, "-ctv");
 

@@ -53,7 +53,7 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--ubatch-size", options.prefill_chunk, "-ub: prompt tokens computed at once (512)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
       ->type_name("N");
-  app.add_flag("--deterministic", options.deterministic, "never trade bits for speed");
+  app.add_flag("--deterministic", options.deterministic, "never trade bits for speed (no path of this version does)");
 }
 
 void add_cache_options(CLI::App& app, ModelOptions& options) {
@@ -97,12 +97,6 @@ CacheType parse_cache_type(const std::string& name, const char* option) {
   }
   base::usage_error(option, base::cat("unknown cache type \"", base::printable(name, 40), "\"; known: ",
                                       base::join(known)));
-}
-
-std::string cache_type_name(CacheType type) {
-  for (const auto& [word, value] : kCacheTypes)
-    if (value == type) return std::string(word);
-  return "?";
 }
 
 std::size_t context_length(const LoadedModel& loaded, const ModelOptions& options) {

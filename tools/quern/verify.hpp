@@ -21,6 +21,11 @@ struct VerifyContext {
   const model::Model& model() const { return *loaded.model; }
 };
 
+// worst <- max(worst, error), where NaN is the worst of all and stays.
+inline void raise_to(double& worst, double error) {
+  if (!(error <= worst)) worst = error;
+}
+
 // Pseudo-random ids, the same on every run.
 std::vector<std::int32_t> sample_ids(const VerifyContext& context, std::size_t n, unsigned seed = 1);
 
