@@ -47,7 +47,7 @@ struct Session::State {
   void check_length(std::size_t n) const;
   std::size_t keep_prefix(std::span<const std::int32_t> ids);
   void run(std::span<const std::int32_t> ids, model::Want want);
-  void prefill(std::span<const std::int32_t> ids);
+  bool prefill(std::span<const std::int32_t> ids, const std::function<bool()>& stop_requested);
   FinishReason decode(Sampler& sampler, const GenerateOptions& options,
                       const std::function<bool(std::int32_t)>& on_token);
 };
@@ -77,15 +77,19 @@ void Session::State::run(std::span<const std::int32_t> ids, model::Want want) {
   tokens.insert(tokens.end(), ids.begin(), ids.end());
 }
 
-void Session::State::prefill(std::span<const std::int32_t> ids) {
+// False when it was asked to stop; what is done so far stays in the cache.
+bool Session::State::prefill(std::span<const std::int32_t> ids,
+                             const std::function<bool()>& stop_requested) {
   const Clock::time_point start = Clock::now();
   times.prefill_tokens = ids.size();
   while (!ids.empty()) {
+    if (stop_requested && stop_requested()) return false;
     const std::size_t n = std::min(chunk, ids.size());
     run(ids.first(n), n == ids.size() ? model::Want::last : model::Want::none);
     ids = ids.subspan(n);
   }
   times.prefill_seconds = seconds_since(start);
+  return true;
 }
 
 FinishReason Session::State::decode(Sampler& sampler, const GenerateOptions& options,
@@ -126,7 +130,7 @@ FinishReason Session::generate(std::span<const std::int32_t> ids, Sampler& sampl
   s.times = {};
   s.times.token_seconds.reserve(std::min(options.max_new_tokens, s.max_tokens));
   const std::size_t held = s.keep_prefix(ids);
-  s.prefill(ids.subspan(held));
+  if (!s.prefill(ids.subspan(held), options.stop_requested)) return FinishReason::interrupted;
   for (const std::int32_t id : ids) sampler.accept(id);
   return s.decode(sampler, options, on_token);
 }

@@ -31,6 +31,7 @@ struct GenerateOptions {
   std::size_t max_new_tokens = 0;
   std::vector<std::int32_t> stop_ids;
   bool ignore_eos = false;
+  std::function<bool()> stop_requested = {};  // asked between prefill chunks; true ends as interrupted
 };
 
 class Session {

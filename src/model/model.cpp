@@ -1,5 +1,7 @@
 #include "model/model.hpp"
 
+#include <cstdio>
+
 #include "base/error.hpp"
 #include "base/mapped_file.hpp"
 #include "base/strings.hpp"
@@ -12,6 +14,17 @@ namespace {
 
 constexpr std::size_t kMaxContractBytes = std::size_t{64}
                                           << 20;  // tokenizer additions and template included
+
+// Two conversions of one checkpoint share their structure; the checksum that the "weights" section records
+// (16 hexadecimal digits) tells their files apart.
+void check_checksum(const Model& model, const ModelPaths& paths) {
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(model.weights.checksum()));
+  if (model.contract.weights_json.find(hex) == std::string::npos)
+    base::reject(base::printable(paths.contract.string()),
+                 "was written with another model.quern: its \"weights\" section does not name this file's checksum",
+                 {}, hex);
+}
 
 }  // namespace
 
@@ -44,6 +57,7 @@ std::unique_ptr<Model> Model::load(const std::filesystem::path& path,
   if (contract::structural_hash(model->contract) != model->weights.contract_hash())
     base::reject(paths.contract.string(),
                  "does not belong to this model.quern: the parts that decide the numbers differ");
+  check_checksum(*model, paths);
   bind(*model, model->weights.tensors(), paths.weights.string());
   return model;
 }

@@ -55,6 +55,9 @@ def main():
             check(result.returncode == 3 and result.stderr.startswith(b"quern: error: "),
                   f"data bit at {at} of {size}: verify exits {result.returncode}")
             count += 1
+        finer = tmp / "finer"   # the same architecture from the same checkpoint: only the checksum differs
+        run(CONVERT, source, finer, "--type", "f32")
+        rejected(variant(model, bad, lambda d: (finer / "model.quern").read_bytes()), "weights of another conversion")
         variant(model, bad, lambda d: d)
         shutil.copy(other / "model.json", bad / "model.json")
         rejected(bad, "contract of another model")
@@ -74,6 +77,11 @@ def main():
         (tmp / "ids").write_text("1 2 999999")
         result = run(QUERN, "logits", "-m", model, "--ids-file", tmp / "ids", "-o", tmp / "x.npy", expect=3)
         check(b"999999" in result.stderr and not (tmp / "x.npy").exists(), f"{result}")
+        (tmp / "ids").write_text("1 2 3")
+        for output in ("/dev/null", model / "model.quern", model / "model.json", tmp / "ids"):
+            run(QUERN, "logits", "-m", model, "--ids-file", tmp / "ids", "-o", output, expect=2)
+            count += 1
+        run(QUERN, "inspect", "-m", model)   # and the model is still whole
         result = run(CONVERT, source, model, "--type", "q8", expect=2)
         check(b"--force" in result.stderr, f"{result}")
     print(f"{count} damaged files and wrong uses: one line each, right exit code")

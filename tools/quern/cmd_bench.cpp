@@ -202,6 +202,9 @@ int cmd_bench(const std::vector<std::string>& arguments) {
   if (loaded.model->contract.embedding.positions && max_tokens > loaded.model->contract.max_positions)
     base::usage_error("quern bench", base::cat("the model has ", loaded.model->contract.max_positions,
                                                " positions, the longest test needs ", max_tokens));
+  if (max_tokens > context_length(loaded, options.model))
+    base::usage_error("quern bench", base::cat("the longest test needs ", max_tokens, " tokens, the model's context is ",
+                                               context_length(loaded, options.model), " (-c N goes beyond)"));
   catch_signals();
   Bench bench(loaded, options, max_tokens);
   if (!options.no_warmup)

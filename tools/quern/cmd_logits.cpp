@@ -1,6 +1,7 @@
 // quern logits: ids in, float32 logits (and hidden states) of every position out. Every parity check
 // stands on this command.
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -19,6 +20,18 @@ struct LogitsOptions {
   ModelOptions model;
   std::string ids_file, encoder_ids_file, token_types_file, output, hidden;
 };
+
+// An output may not be what is read, nor anything but a file: it is renamed into place.
+void check_output(const std::string& path, const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (path.empty() || !fs::exists(path, ignored)) return;
+  if (!fs::is_regular_file(path, ignored))
+    base::usage_error(base::printable(path), "exists and is not a regular file");
+  for (const std::string& input : inputs)
+    if (!input.empty() && fs::exists(input, ignored) && fs::equivalent(path, input, ignored))
+      base::usage_error(base::printable(path), "is an input of this command");
+}
 
 // One prefill of all ids in chunks; each position's row goes straight to its file.
 void write_rows(const LoadedModel& loaded, const LogitsOptions& options, const std::vector<std::int32_t>& ids) {
@@ -66,6 +79,11 @@ int cmd_logits(const std::vector<std::string>& arguments) {
   if (options.output.empty() && options.hidden.empty())
     base::usage_error("quern logits", "nothing to write: give -o OUT.npy or --hidden OUT.npy");
 
+  const model::ModelPaths paths = model::resolve_model_path(options.model.model);
+  for (const std::string& path : {options.output, options.hidden})
+    check_output(path, {paths.weights.string(), paths.contract.string(), options.ids_file});
+  if (!options.output.empty() && options.output == options.hidden)
+    base::usage_error("--hidden", "is the same file as -o");
   const LoadedModel loaded = load_model(options.model);
   const contract::Contract& contract = loaded.model->contract;
   if (!options.encoder_ids_file.empty() && !contract.encoder)

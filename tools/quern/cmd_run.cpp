@@ -44,7 +44,8 @@ void add_sampling_options(CLI::App& app, RunOptions& options) {
   number("--min-p", options.min_p, 0.0, 1.0, "least probability beside the best token's (0.05); 0 is off");
   number("--repeat-penalty", options.repeat_penalty, 0.01, 100.0, "penalty of repeated tokens (1 = off)");
   app.add_option_function<std::size_t>("--top-k", [&](const std::size_t& value) { options.top_k = value; },
-                                       "keep the k best tokens (40); 0 is off");
+                                       "keep the k best tokens (40); 0 is off")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24));
   app.add_option("-s,--seed", options.seed, "seed; the same seed gives the same answer (-1 = a new one, printed)")
       ->check(CLI::Range(std::int64_t{-1}, INT64_MAX));
 }
@@ -174,6 +175,7 @@ engine::GenerateOptions generate_options(const LoadedModel& loaded, const RunOpt
                             : usual ? std::min(room, static_cast<std::size_t>(*usual)) : room;
   generate.stop_ids = loaded.model->contract.tokens.eos;
   generate.ignore_eos = options.ignore_eos;
+  generate.stop_requested = interrupted;
   return generate;
 }
 

@@ -75,6 +75,12 @@ void encode_one(const text::Tokenizer& tokenizer, const TokenizeOptions& options
   }
 }
 
+void check_ids(const std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer, const std::string& where) {
+  for (const std::int32_t id : ids)
+    if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.size())
+      base::reject(where, "token id out of range", base::cat(id), base::cat("0 to ", tokenizer.size() - 1));
+}
+
 std::vector<std::int32_t> parse_ids(const std::string& line, const std::string& where) {
   std::vector<std::int32_t> ids;
   std::istringstream in(line);
@@ -90,7 +96,9 @@ std::vector<std::int32_t> parse_ids(const std::string& line, const std::string& 
 
 void decode_all(const text::Tokenizer& tokenizer, const TokenizeOptions& options, const std::string& input) {
   if (!options.jsonl) {
-    std::cout << tokenizer.decode(parse_ids(input, options.file));
+    const std::vector<std::int32_t> ids = parse_ids(input, options.file);
+    check_ids(ids, tokenizer, options.file);
+    std::cout << tokenizer.decode(ids);
     return;
   }
   std::istringstream lines(input);
@@ -104,6 +112,7 @@ void decode_all(const text::Tokenizer& tokenizer, const TokenizeOptions& options
         base::reject(base::cat(options.file, ":", number), "not a JSON array of ids");
       ids.push_back(value.get<std::int32_t>());
     }
+    check_ids(ids, tokenizer, base::cat(options.file, ":", number));
     std::cout << nlohmann::json(text::utf8_lossy(tokenizer.decode(ids))).dump() << "\n";
   }
 }
@@ -129,8 +138,8 @@ int cmd_tokenize(const std::vector<std::string>& arguments) {
   TokenizeOptions options;
   app.add_option("-m,--model", options.model, "a quern model");
   app.add_option("--tokenizer", options.tokenizer, "tokenizer.json, a Hugging Face directory, or a GGUF file");
-  app.add_option("-p,--prompt", options.text, "the text");
-  app.add_option("-f,--file", options.file, "a file with the text (- for standard input, the default)");
+  CLI::Option* text = app.add_option("-p,--prompt", options.text, "the text");
+  app.add_option("-f,--file", options.file, "a file with the text (- for standard input, the default)")->excludes(text);
   app.add_flag("--ids", options.ids_only, "print ids only, on one line");
   app.add_flag("--jsonl", options.jsonl, "each input line is a JSON string, each output line a JSON array of ids");
   app.add_flag("--no-bos,--no-special", options.no_bos, "no tokens around the text (beginning, end)");
