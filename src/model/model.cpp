@@ -15,17 +15,6 @@ namespace {
 constexpr std::size_t kMaxContractBytes = std::size_t{64}
                                           << 20;  // tokenizer additions and template included
 
-// Two conversions of one checkpoint share their structure; the checksum that the "weights" section records
-// (16 hexadecimal digits) tells their files apart.
-void check_checksum(const Model& model, const ModelPaths& paths) {
-  char hex[24];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(model.weights.checksum()));
-  if (model.contract.weights_json.find(hex) == std::string::npos)
-    base::reject(base::printable(paths.contract.string()),
-                 "was written with another model.quern: its \"weights\" section does not name this file's checksum",
-                 {}, hex);
-}
-
 }  // namespace
 
 ModelPaths resolve_model_path(const std::filesystem::path& path) {
@@ -46,6 +35,21 @@ ModelPaths resolve_model_path(const std::filesystem::path& path) {
   return paths;
 }
 
+void check_pair(const contract::Contract& contract, const weights::WeightFile& weights,
+                const std::filesystem::path& contract_path) {
+  const std::string where = base::printable(contract_path.string());
+  if (contract::structural_hash(contract) != weights.contract_hash())
+    base::reject(where, "does not belong to this model.quern: the parts that decide the numbers differ");
+  // Two conversions of one checkpoint share their structure; the checksum that the "weights" section
+  // records (16 hexadecimal digits) tells their files apart.
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(weights.checksum()));
+  if (contract.weights_json.find(hex) == std::string::npos)
+    base::reject(where,
+                 "does not belong to this model.quern: its \"weights\" section does not name the file's checksum",
+                 {}, hex);
+}
+
 std::unique_ptr<Model> Model::load(const std::filesystem::path& path,
                                    const kernels::Kernels& kernels) {
   const ModelPaths paths = resolve_model_path(path);
@@ -54,10 +58,7 @@ std::unique_ptr<Model> Model::load(const std::filesystem::path& path,
   model->contract = contract::read_contract(base::read_text_file(paths.contract, kMaxContractBytes),
                                             paths.contract.string());
   model->weights = weights::WeightFile::open(paths.weights);
-  if (contract::structural_hash(model->contract) != model->weights.contract_hash())
-    base::reject(paths.contract.string(),
-                 "does not belong to this model.quern: the parts that decide the numbers differ");
-  check_checksum(*model, paths);
+  check_pair(model->contract, model->weights, paths.contract);
   bind(*model, model->weights.tensors(), paths.weights.string());
   return model;
 }

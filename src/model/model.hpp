@@ -105,4 +105,8 @@ struct ModelPaths {
 };
 ModelPaths resolve_model_path(const std::filesystem::path& path);
 
+// model.json and model.quern were written together: structural hash and checksum; else an input error.
+void check_pair(const contract::Contract& contract, const weights::WeightFile& weights,
+                const std::filesystem::path& contract_path);
+
 }  // namespace quern::model

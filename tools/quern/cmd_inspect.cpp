@@ -38,9 +38,7 @@ Inspected inspect_model(const std::string& path) {
   Inspected result;
   result.contract = contract::read_contract(base::read_text_file(paths.contract, kMaxConfigBytes * 4),
                                             base::printable(paths.contract.string()));
-  if (contract::structural_hash(result.contract) != weights.contract_hash())
-    base::reject(base::printable(paths.contract.string()),
-                 "belongs to another weight file (the structural hashes differ)");
+  model::check_pair(result.contract, weights, paths.contract);
   result.tensors = weights.tensors();
   for (const weights::TensorView& tensor : result.tensors)
     result.stored.push_back({tensor.name, std::string(tensor.format->name), tensor.bytes.size()});
