@@ -37,6 +37,10 @@ def main(root):
                 found = PATTERN.search(line)
                 if found:
                     faults.append(f"{name}:{number}: architecture name \"{found.group(0)}\"")
+    for path in [*root.glob("*.md"), *(root / "docs").glob("*.md")]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(r"@[A-Z]{3,}@", line):
+                faults.append(f"{path.relative_to(root)}:{number}: a mark that was never filled in")
     print("\n".join(faults[:40]) or f"names: {files} files, no architecture name in src/, ASCII throughout")
     for prefix, reason in EXEMPT.items():
         print(f"exempt: {prefix}*: {reason}")
