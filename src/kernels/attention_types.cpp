@@ -1,12 +1,12 @@
 #include "kernels/attention_types.hpp"
 
+#include "base/round_up.hpp"
+
 namespace quern::kernels {
 
 namespace {
 
-constexpr std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
-}
+using base::round_up;
 
 constexpr std::size_t kLineBytes = 64;
 

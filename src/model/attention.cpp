@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/round_up.hpp"
 #include "model/linear.hpp"
 #include "model/norm.hpp"
 
@@ -197,7 +198,7 @@ struct TileStates {
   std::size_t floats_per_item() const { return tile_state_floats(n_queries, scratch.o_stride); }
   kernels::AttendState at(std::size_t item) const {
     float* state = memory + item * floats_per_item();
-    const std::size_t rows = (n_queries + 15) / 16 * 16;
+    const std::size_t rows = base::round_up(n_queries, 16);
     return {state, state + rows, state + 2 * rows, scratch.o_stride};
   }
 };
@@ -251,7 +252,7 @@ void attend(Step& step, const Attention& op, const Rows& q, const Rows& out) {
 }  // namespace
 
 std::size_t tile_state_floats(std::size_t n_queries, std::size_t o_stride) {
-  return (n_queries + 15) / 16 * 32 + n_queries * o_stride;
+  return 2 * base::round_up(n_queries, 16) + n_queries * o_stride;
 }
 
 std::size_t query_tokens(const contract::Attention& spec) {

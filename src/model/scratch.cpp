@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/round_up.hpp"
 #include "model/attention.hpp"
 #include "model/step.hpp"
 
@@ -7,9 +8,7 @@ namespace quern::model {
 
 namespace {
 
-std::size_t round_up(std::size_t n, std::size_t step) {
-  return (n + step - 1) / step * step;
-}
+using base::round_up;
 
 // Widest row of each purpose over all layers.
 struct Widths {
