@@ -46,6 +46,7 @@ class Binder {
   const weights::TensorView* tensor(const std::string& name) const { return by_name_.at(name); }
   const float* floats(const std::string& name) const { return tensor(name)->floats(); }
   Linear linear(const std::string& name, bool bias) const;
+  Linear linear(const std::string& name, const weights::TensorView* weight, bool bias) const;
   Norm norm(const std::string& kind, const std::string& prefix, std::size_t width) const;
   std::optional<Norm> optional_norm(const std::optional<std::string>& kind,
                                     const std::string& prefix) const;
@@ -93,7 +94,11 @@ void Binder::check_tensor(const contract::TensorSpec& spec) const {
 }
 
 Linear Binder::linear(const std::string& name, bool bias) const {
-  const weights::TensorView* weight = tensor(name + ".weight");
+  return linear(name, tensor(name + ".weight"), bias);
+}
+
+// A matrix that goes by another name (the tied head), with the bias of `name`.
+Linear Binder::linear(const std::string& name, const weights::TensorView* weight, bool bias) const {
   Linear result;
   result.weight = weight;
   result.bias = bias ? floats(name + ".bias") : nullptr;
@@ -148,18 +153,8 @@ void Binder::bind_ends() {
   model_.head.in_scale = static_cast<float>(head.in_scale);
   model_.head.logit_scale = static_cast<float>(head.logit_scale);
   model_.head.softcap = static_cast<float>(head.softcap.value_or(0.0));
-  if (!head.tied) {
-    model_.head.logits = linear("head", head.bias);
-    return;
-  }
-  Linear& logits = model_.head.logits;
-  logits.weight = embedding.tokens;
-  logits.bias = head.bias ? floats("head.bias") : nullptr;
-  logits.matmul = model_.kernels->matmul[quant::format_index(embedding.tokens->format->id)];
-  logits.out = embedding.tokens->rows;
-  logits.in = embedding.tokens->columns;
-  logits.panel_bytes = quant::panel_bytes(*embedding.tokens->format, logits.in);
-  logits.n_panels = quant::n_panels(logits.out);
+  model_.head.logits =
+      head.tied ? linear("head", embedding.tokens, head.bias) : linear("head", head.bias);
 }
 
 void Binder::bind_layers() {
