@@ -10,6 +10,8 @@
 namespace quern::contract {
 
 inline constexpr int kContractVersion = 1;  // the "quern" key
+// Largest model.json that is written or read: room for a tokenizer's additions and a template.
+inline constexpr std::size_t kMaxDocumentBytes = std::size_t{64} << 20;
 
 // Reads and validates. Errors: "<where>: ops.attn.rope: unknown value ..." with the allowed values and the
 // nearest match; a version from the future says which versions this quern reads.

@@ -158,7 +158,7 @@ std::string hex(std::uint64_t value) {
 void read_back(const fs::path& directory) try {
   const weights::WeightFile file = weights::WeightFile::open(directory / "model.quern");
   file.verify_checksums();
-  const std::string text = base::read_text_file(directory / "model.json", std::size_t{64} << 20);
+  const std::string text = base::read_text_file(directory / "model.json", contract::kMaxDocumentBytes);
   const contract::Contract contract =
       contract::read_contract(text, (directory / "model.json").string());
   if (contract::structural_hash(contract) != file.contract_hash())

@@ -1,6 +1,7 @@
 #include "model/model.hpp"
 
 #include <cstdio>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/mapped_file.hpp"
@@ -9,13 +10,6 @@
 #include "model/bind.hpp"
 
 namespace quern::model {
-
-namespace {
-
-constexpr std::size_t kMaxContractBytes = std::size_t{64}
-                                          << 20;  // tokenizer additions and template included
-
-}  // namespace
 
 ModelPaths resolve_model_path(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -35,6 +29,9 @@ ModelPaths resolve_model_path(const std::filesystem::path& path) {
   return paths;
 }
 
+namespace {
+
+// model.json and model.quern were written together: structural hash and checksum; else an input error.
 void check_pair(const contract::Contract& contract, const weights::WeightFile& weights,
                 const std::filesystem::path& contract_path) {
   const std::string where = base::printable(contract_path.string());
@@ -50,16 +47,27 @@ void check_pair(const contract::Contract& contract, const weights::WeightFile& w
                  {}, hex);
 }
 
+}  // namespace
+
+ModelFiles open_model_files(const std::filesystem::path& path) {
+  const ModelPaths paths = resolve_model_path(path);
+  ModelFiles files;
+  files.contract =
+      contract::read_contract(base::read_text_file(paths.contract, contract::kMaxDocumentBytes),
+                              base::printable(paths.contract.string()));
+  files.weights = weights::WeightFile::open(paths.weights);
+  check_pair(files.contract, files.weights, paths.contract);
+  return files;
+}
+
 std::unique_ptr<Model> Model::load(const std::filesystem::path& path,
                                    const kernels::Kernels& kernels) {
-  const ModelPaths paths = resolve_model_path(path);
   auto model = std::make_unique<Model>();
   model->kernels = &kernels;
-  model->contract = contract::read_contract(base::read_text_file(paths.contract, kMaxContractBytes),
-                                            paths.contract.string());
-  model->weights = weights::WeightFile::open(paths.weights);
-  check_pair(model->contract, model->weights, paths.contract);
-  bind(*model, model->weights.tensors(), paths.weights.string());
+  ModelFiles files = open_model_files(path);
+  model->contract = std::move(files.contract);
+  model->weights = std::move(files.weights);
+  bind(*model, model->weights.tensors(), model->weights.where());
   return model;
 }
 

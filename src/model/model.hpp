@@ -105,8 +105,12 @@ struct ModelPaths {
 };
 ModelPaths resolve_model_path(const std::filesystem::path& path);
 
-// model.json and model.quern were written together: structural hash and checksum; else an input error.
-void check_pair(const contract::Contract& contract, const weights::WeightFile& weights,
-                const std::filesystem::path& contract_path);
+// Both files of a model, read and checked to belong together (structural hash and checksum); nothing is
+// bound and no weight is touched.
+struct ModelFiles {
+  contract::Contract contract;
+  weights::WeightFile weights;
+};
+ModelFiles open_model_files(const std::filesystem::path& path);
 
 }  // namespace quern::model

@@ -2,23 +2,20 @@
 // bare config.json without weights.
 
 #include <iostream>
+#include <utility>
 
 #include "arguments.hpp"
 #include "base/error.hpp"
-#include "base/mapped_file.hpp"
 #include "base/strings.hpp"
 #include "command.hpp"
 #include "contract/describe.hpp"
 #include "contract/json.hpp"
 #include "convert/inspect_config.hpp"
 #include "model/model.hpp"
-#include "weights/reader.hpp"
 
 namespace quern::tool {
 
 namespace {
-
-constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
 
 struct InspectOptions {
   std::string model, config, recipe_file, arch_as;
@@ -33,13 +30,10 @@ struct Inspected {
 
 // Reads the pair of files; the weights themselves are not touched.
 Inspected inspect_model(const std::string& path) {
-  const model::ModelPaths paths = model::resolve_model_path(path);
-  const weights::WeightFile weights = weights::WeightFile::open(paths.weights);
+  model::ModelFiles files = model::open_model_files(path);
   Inspected result;
-  result.contract = contract::read_contract(base::read_text_file(paths.contract, kMaxConfigBytes * 4),
-                                            base::printable(paths.contract.string()));
-  model::check_pair(result.contract, weights, paths.contract);
-  result.tensors = weights.tensors();
+  result.contract = std::move(files.contract);
+  result.tensors = files.weights.tensors();
   for (const weights::TensorView& tensor : result.tensors)
     result.stored.push_back({tensor.name, std::string(tensor.format->name), tensor.bytes.size()});
   return result;
