@@ -19,20 +19,22 @@ using base::Json;
 constexpr std::string_view kHead = "head.weight";
 constexpr std::string_view kTokens = "embedding.tokens";
 
-// "decoder.{l}.0.q.*" against "decoder.12.0.q.bias": layer "12", last "bias".
-bool match_rule(std::string_view rule, std::string_view name, std::string& layer,
-                std::string& last) {
-  layer.clear();
-  last.clear();
+bool is_number_place(std::string_view rule) {
+  return rule.size() >= 3 && rule[0] == '{' && rule[1] >= 'a' && rule[1] <= 'z' && rule[2] == '}';
+}
+
+// "decoder.{l}.0.q.*" against "decoder.12.0.q.bias": {l} = 12, * = bias.
+bool match_rule(std::string_view rule, std::string_view name, RuleMatch& match) {
+  match = {};
   while (!rule.empty()) {
-    if (rule.substr(0, 3) == "{l}") {
+    if (is_number_place(rule)) {
       const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
       if (digits == 0) return false;
-      layer = std::string(name.substr(0, digits));
+      match.numbers.emplace_back(rule.substr(0, 3), name.substr(0, digits));
       rule.remove_prefix(3);
       name.remove_prefix(digits);
     } else if (rule == "*") {
-      last = std::string(name);
+      match.last = name;
       return !name.empty() && name.find('.') == std::string_view::npos;
     } else {
       if (name.empty() || name.front() != rule.front()) return false;
@@ -41,6 +43,19 @@ bool match_rule(std::string_view rule, std::string_view name, std::string& layer
     }
   }
   return name.empty();
+}
+
+std::string with_numbers(std::string text, const RuleMatch& match) {
+  for (const auto& [place, digits] : match.numbers) text = replaced(text, place, digits);
+  return text;
+}
+
+// A name as it stands in the first layer, for the choice of a prefix.
+std::string first_name(const std::string& name, const std::string& prefix) {
+  std::string text = replaced(replaced(name, "{p}", prefix), "*", "weight");
+  for (std::size_t at = 0; at + 2 < text.size(); ++at)
+    if (is_number_place(std::string_view(text).substr(at))) text.replace(at, 3, "0");
+  return text;
 }
 
 std::vector<std::string> one_or_many(const Json& value, std::string_view where) {
@@ -141,9 +156,7 @@ std::string NameMap::choose_prefix(const Json& prefixes) const {
            one_or_many(rule.value.is_object() ? rule.value.value("from", Json()) : rule.value,
                        cat(where_, ".tensors.", rule.canonical))) {
         if (name.find("{p}") == std::string::npos) continue;
-        const std::string first =
-            replaced(replaced(replaced(name, "{p}", prefix), "{l}", "0"), "*", "weight");
-        count += checkpoint_.find(first) != nullptr;
+        count += checkpoint_.find(first_name(name, prefix)) != nullptr;
       }
     if (count > best_count ||
         (best_count == 0 && best.empty() && count == 0 && &element == &prefixes.front())) {
@@ -154,21 +167,20 @@ std::string NameMap::choose_prefix(const Json& prefixes) const {
   return best;
 }
 
-const NameMap::Rule* NameMap::rule_for(std::string_view canonical, std::string& layer,
-                                       std::string& last) const {
+const NameMap::Rule* NameMap::rule_for(std::string_view canonical, RuleMatch& match) const {
   for (const Rule& rule : rules_)
-    if (match_rule(rule.canonical, canonical, layer, last)) return &rule;
+    if (match_rule(rule.canonical, canonical, match)) return &rule;
   return nullptr;
 }
 
 bool NameMap::has_rule(std::string_view canonical) const {
-  std::string layer, last;
-  return rule_for(canonical, layer, last) != nullptr;
+  RuleMatch match;
+  return rule_for(canonical, match) != nullptr;
 }
 
 TensorSource NameMap::source_of(std::string_view canonical, const Environment& values) const {
-  std::string layer, last;
-  const Rule* rule = rule_for(canonical, layer, last);
+  RuleMatch match;
+  const Rule* rule = rule_for(canonical, match);
   if (rule == nullptr) base::reject(where_, cat("the recipe has no source for tensor ", canonical));
   const std::string place = cat(where_, ".tensors.", rule->canonical);
   TensorSource source{.canonical = std::string(canonical)};
@@ -179,12 +191,12 @@ TensorSource NameMap::source_of(std::string_view canonical, const Environment& v
     if (const Json* then = object.find("then"))
       for (const std::string& text :
            then->empty() ? std::vector<std::string>{} : one_or_many(*then, place))
-        source.transforms.push_back(transform_text(text, values, place));
+        source.transforms.push_back(transform_text(with_numbers(text, match), values, place));
     object.finish();
   }
   for (const std::string& name : one_or_many(*from, place))
     source.from.push_back(
-        replaced(replaced(replaced(name, "{p}", prefix_), "{l}", layer), "*", last));
+        replaced(with_numbers(replaced(name, "{p}", prefix_), match), "*", match.last));
   return source;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json_reader.hpp"
@@ -14,6 +15,13 @@
 #include "convert/recipe.hpp"
 
 namespace quern::convert {
+
+// What the places of a rule's name stand for: {l} 12, {e} 3, * bias. A place is one lower-case
+// letter in braces and takes digits; `*`, at the end only, takes the last part of the name.
+struct RuleMatch {
+  std::vector<std::pair<std::string, std::string>> numbers;
+  std::string last;
+};
 
 class NameMap {
  public:
@@ -39,7 +47,7 @@ class NameMap {
     std::string pattern;
     std::vector<std::size_t> dims;  // numbers of dimensions it holds for; empty: any
   };
-  const Rule* rule_for(std::string_view canonical, std::string& layer, std::string& last) const;
+  const Rule* rule_for(std::string_view canonical, RuleMatch& match) const;
   std::string choose_prefix(const base::Json& prefixes) const;
 
   const checkpoint::Checkpoint& checkpoint_;

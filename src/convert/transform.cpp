@@ -37,29 +37,34 @@ RowView::RowView(const checkpoint::SourceTensor& source, const std::vector<std::
     : source_(&source) {
   std::vector<std::uint64_t> shape = source.shape;
   while (shape.size() > 2 && shape.front() == 1) shape.erase(shape.begin());
-  if (shape.empty() || shape.size() > 2)
-    base::reject(where, "number of dimensions", cat(source.shape.size()), "1 or 2");
-  rows_ = shape[0];
-  columns_ = shape.size() == 2 ? shape[1] : 1;
+  if (shape.empty() || shape.size() > 3)
+    base::reject(where, "number of dimensions", cat(source.shape.size()), "1, 2 or 3");
+  if (source.values == 0) base::reject(where, "the tensor is empty");
+  columns_ = shape.size() == 1 ? 1 : shape.back();
+  rows_ = source.values / columns_;
   if (columns_ % checkpoint::dtype_block_values(source.type) != 0)
     base::reject(where, "row length of a quantized tensor", cat(columns_),
                  cat("a multiple of ", checkpoint::dtype_block_values(source.type)));
-  if (rows_ == 0 || columns_ == 0) base::reject(where, "the tensor is empty");
   for (const std::string& text : transforms) apply(text, where);
+}
+
+void RowView::transpose(std::string_view where) {
+  if (columns_ == 1) return;  // a vector
+  if (transposed_) base::reject(where, "transpose stands twice");
+  if (checkpoint::dtype_block_values(source_->type) != 1)
+    base::reject(where, "a quantized tensor cannot be transposed",
+                 checkpoint::dtype_name(source_->type), "a float type");
+  first_row_ = source_row(0);
+  if (source_row(rows_ - 1) != first_row_ + rows_ - 1)
+    base::reject(where, "transpose stands after rows were picked; only `part` may come before it");
+  selections_.clear();
+  std::swap(rows_, columns_);
+  transposed_ = true;
 }
 
 void RowView::apply(std::string_view text, std::string_view where) {
   const std::vector<std::string_view> words = words_of(text);
-  if (words.size() == 1 && words[0] == "transpose") {
-    if (!selections_.empty()) base::reject(where, "transpose must be the first transform");
-    if (columns_ == 1) return;  // a vector
-    if (checkpoint::dtype_block_values(source_->type) != 1)
-      base::reject(where, "a quantized tensor cannot be transposed",
-                   checkpoint::dtype_name(source_->type), "a float type");
-    std::swap(rows_, columns_);
-    transposed_ = !transposed_;
-    return;
-  }
+  if (words.size() == 1 && words[0] == "transpose") return transpose(where);
   GroupRows selection{};
   if (words.size() == 4 && words[0] == "part" && words[2] == "of") {
     const std::size_t index = number_of(words[1], where), parts = number_of(words[3], where);
@@ -67,6 +72,11 @@ void RowView::apply(std::string_view text, std::string_view where) {
       base::reject(where, cat("cannot take ", base::printable(text), " of ", rows_, " rows"));
     const std::size_t size = rows_ / parts;
     selection = {rows_, index * size, (index + 1) * size};
+  } else if (words.size() == 4 && words[0] == "every" && words[2] == "from") {
+    const std::size_t step = number_of(words[1], where), first = number_of(words[3], where);
+    if (step == 0 || first >= step || rows_ % step != 0)
+      base::reject(where, cat("cannot take ", base::printable(text), " of ", rows_, " rows"));
+    selection = {step, first, first + 1};
   } else if (words.size() == 4 && words[0] == "group_rows") {
     const std::size_t groups = number_of(words[1], where);
     if (groups == 0 || rows_ % groups != 0)
@@ -77,7 +87,7 @@ void RowView::apply(std::string_view text, std::string_view where) {
                               selection.group_size));
   } else {
     base::reject(where, "unknown transform", base::printable(text),
-                 "transpose, part I of N, group_rows N A B");
+                 "transpose, part I of N, every N from I, group_rows N A B");
   }
   rows_ = rows_ / selection.group_size * (selection.end - selection.begin);
   selections_.push_back(selection);
@@ -92,33 +102,24 @@ std::size_t RowView::source_row(std::size_t row) const {
 }
 
 void RowView::read(std::size_t first, std::size_t count, float* out, std::size_t stride) const {
-  if (!transposed_) {
-    if (columns_ == 1) {
-      for (std::size_t i = 0; i < count; ++i) {
-        float value = 0;
-        checkpoint::to_float(*source_, source_row(first + i), 1, &value);
-        out[i * stride] = value;
-      }
-      return;
-    }
-    for (std::size_t i = 0; i < count; ++i)
-      checkpoint::to_float(*source_, std::uint64_t{source_row(first + i)} * columns_, columns_,
-                           out + i * stride);
-    return;
-  }
-  // Source row c holds column c of the view: read the needed run of it and scatter.
+  if (transposed_) return read_transposed(first, count, out, stride);
+  for (std::size_t i = 0; i < count; ++i)
+    checkpoint::to_float(*source_, std::uint64_t{source_row(first + i)} * columns_, columns_,
+                         out + i * stride);
+}
+
+// Source row c holds column c of the view: read the needed runs of it and scatter.
+void RowView::read_transposed(std::size_t first, std::size_t count, float* out,
+                              std::size_t stride) const {
   const std::size_t source_columns = source_->shape.back();
-  std::vector<float> run;
+  const std::size_t begin = source_row(first), end = source_row(first + count - 1) + 1;
+  const bool dense = end - begin == count;
+  std::vector<float> run(dense ? count : end - begin);
   for (std::size_t c = 0; c < columns_; ++c) {
-    for (std::size_t i = 0; i < count;) {
-      const std::size_t begin = source_row(first + i);
-      std::size_t length = 1;
-      while (i + length < count && source_row(first + i + length) == begin + length) ++length;
-      run.resize(length);
-      checkpoint::to_float(*source_, std::uint64_t{c} * source_columns + begin, length, run.data());
-      for (std::size_t k = 0; k < length; ++k) out[(i + k) * stride + c] = run[k];
-      i += length;
-    }
+    checkpoint::to_float(*source_, std::uint64_t{first_row_ + c} * source_columns + begin,
+                         run.size(), run.data());
+    for (std::size_t i = 0; i < count; ++i)
+      out[i * stride + c] = run[dense ? i : source_row(first + i) - begin];
   }
 }
 

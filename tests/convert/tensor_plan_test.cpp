@@ -1,0 +1,37 @@
+// Names of a recipe: places for numbers, prefixes, transforms with computed words.
+#include "convert/tensor_plan.hpp"
+
+#include "catch.hpp"
+#include "convert/expression.hpp"
+#include "convert/memory_checkpoint.hpp"
+
+using namespace quern;
+using base::Json;
+
+TEST_CASE("every place of a rule is filled from the name, in names and in transforms") {
+  test::MemoryCheckpoint source(checkpoint::SourceKind::hugging_face, "{}");
+  source.add("model.layers.0.mlp.experts.gate_up_proj", {4, 6, 8});
+  const Json section = Json::parse(R"({
+    "prefixes": ["", "model."],
+    "tensors": {
+      "decoder.{l}.{b}.expert.{e}.gate.*": {
+        "from": ["{p}layers.{l}.mlp.experts.{e}.w1.*", "{p}layers.{l}.mlp.experts.gate_up_proj"],
+        "then": ["part {e} of $n_experts", "transpose", "every 2 from 0"] },
+      "decoder.{l}.0.q.*": "{p}layers.{l}.q.*" },
+    "ignore_tensors": [] })");
+  const convert::NameMap names(section, source, "recipe");
+  const Json values = {{"n_experts", 4}};
+  convert::Environment environment;
+  environment.find = [&](std::string_view path) -> const Json* {
+    const auto found = values.find(std::string(path));
+    return found == values.end() ? nullptr : &*found;
+  };
+  const auto rule = names.source_of("decoder.12.1.expert.3.gate.weight", environment);
+  CHECK(rule.from == std::vector<std::string>{"model.layers.12.mlp.experts.3.w1.weight",
+                                              "model.layers.12.mlp.experts.gate_up_proj"});
+  CHECK(rule.transforms == std::vector<std::string>{"part 3 of 4", "transpose", "every 2 from 0"});
+  CHECK(names.source_of("decoder.0.0.q.bias", environment).from ==
+        std::vector<std::string>{"model.layers.0.q.bias"});
+  CHECK_FALSE(names.has_rule("decoder.0.1.expert.x.gate.weight"));
+  CHECK_FALSE(names.has_rule("decoder.0.1.expert.3.gate.weight.more"));
+}
