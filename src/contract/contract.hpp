@@ -54,28 +54,54 @@ struct Rope {
 };
 
 enum class PositionTableKind { learned, sinusoidal };
+// Sinusoidal tables are computed by the converter (float64, rounded once): column 2i and 2i + 1 of the paper
+// are sin and cos of position / 10000^(2i / d); halves: all sines first, then all cosines.
+enum class SinusoidOrder { halves, interleaved };
 struct PositionTable {           // a table added to the token embedding
   PositionTableKind kind;
   std::size_t rows;
   std::size_t offset;            // row = position + offset
+  std::optional<SinusoidOrder> order;  // sinusoidal only
 };
 
 // ---- attention --------------------------------------------------------------------------------------
-enum class MaskKind { causal, bidirectional };
+// prefix: causal, and the first P positions (a number of the request) see each other.
+enum class MaskKind { causal, bidirectional, prefix };
 struct Mask {
   MaskKind kind;
-  std::optional<std::size_t> window;  // query i sees keys j with i - window < j <= i
+  // Query i sees keys j with i - window < j <= i; bidirectional: with |i - j| < window.
+  std::optional<std::size_t> window;
   std::size_t sinks;                  // first keys visible beside the window
 };
+// What one sum of squares runs over, and the tensors: head: each head, one weight [d_k] for all; all:
+// the whole row [n_heads * d_k]; each_head: each head, with a weight of its own [n_heads, d_k].
+enum class QkNormOver { head, all, each_head };
 struct QkNorm {
   std::string norm;              // name in Contract::norms
-  bool over_all_heads;           // JSON "over": "head" | "all"
+  QkNormOver over;
 };
+// T5's bias by distance: one learned number per bucket and head is added to the scaled score.
+struct RelativeBias {
+  bool bidirectional;            // keys after the query use the second half of the buckets
+  // [buckets of one direction]: the smallest distance of each bucket, ascending from 0.
+  std::vector<std::uint32_t> starts;
+  bool per_layer;                // every layer has a table; false: one table for the whole stack
+};
+// Lightning indexer (DeepSeek-V3.2): score(i, j) = sum over h of w_h(x_i) * relu(scale * q_h(x_i) . k(x_j));
+// the op sees the top_k best-scored keys among those its mask allows.
+struct Indexer {
+  std::size_t n_heads, d_k, top_k;
+  double scale;
+  std::string k_norm;            // name in Contract::norms
+  std::optional<std::string> rope;  // name in Contract::ropes; its dims are the first of q_h and k
+};
+enum class AttentionSource { self, encoder };  // whose stream K and V come from
 struct Alibi {
   std::vector<float> slopes;     // [n_heads]
   bool before_scale;             // true: (qk + slope j) * scale
 };
 struct Attention {
+  AttentionSource source;        // encoder: cross-attention, no mask but the encoder's length
   std::size_t n_heads, n_kv_heads;
   std::size_t d_k, d_v;
   double scale;
@@ -85,25 +111,100 @@ struct Attention {
   Mask mask;
   std::optional<double> softcap;
   std::optional<Alibi> alibi;
+  std::optional<RelativeBias> relative_bias;
+  std::optional<double> clip_qkv;  // q, k, v clamped to [-clip, clip] before norm and rope
   bool sink_logits;              // one learned logit per head joins each softmax row
   std::optional<std::size_t> kv_from;  // this layer reads the cache of layer kv_from
 };
 
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434). Per token the cache holds the normed latent
+// c [kv_rank] and one roped key [d_rope] for all heads.
+struct Mla {
+  std::size_t n_heads;
+  std::optional<std::size_t> q_rank;  // null: q is one matrix
+  std::size_t kv_rank, d_nope, d_rope, d_v;
+  double scale;
+  bool bias_a, bias_o;           // bias_a: of the down projections q_a and kv_a
+  std::optional<std::string> q_norm;  // name in Contract::norms; with q_rank only
+  std::string kv_norm;
+  std::string rope;              // its dims are d_rope: the last of each query head, and the shared key
+  Mask mask;
+  std::optional<Indexer> indexer;     // needs q_rank: its queries are made from the normed q latent
+};
+
+// Native sparse attention (arXiv 2502.11089): three branches over the same queries, each with K and V of
+// its own, mixed by sigmoid gates per query head: compressed blocks, the selected blocks, a window.
+struct Nsa {
+  std::size_t n_heads, n_kv_heads, d_k, d_v;
+  double scale;
+  std::optional<std::string> rope;
+  std::size_t compress_block, compress_stride;  // l, d: d divides l
+  std::size_t compress_hidden;                  // width of the hidden layer of phi
+  std::size_t select_block, n_selected;         // l', n; d divides l'
+  std::size_t n_initial, n_local;               // blocks always selected: the first ones, the newest ones
+  std::size_t window;
+};
+
 // ---- feed-forward -----------------------------------------------------------------------------------
-enum class Activation { relu, silu, gelu_erf, gelu_tanh, gelu_quick };
+enum class Activation { relu, silu, gelu_erf, gelu_tanh, gelu_quick, tanh };
 struct Ffn {
   std::size_t d_ff;
   Activation activation;
-  bool gated;                    // down(act(gate x) * (up x)), else down(act(up x))
+  bool gated;                    // down(act(gate x) * (up x + up_offset)), else down(act(up x))
+  std::optional<double> clamp;   // gated: gate <= clamp, -clamp <= up <= clamp, before the activation
+  double up_offset;
   bool bias_in, bias_out;
 };
 
+// Mixture of experts: y = sum over the top_k experts of weight_e * expert_e(x) + shared(x).
+enum class RouterScore { softmax, softmax_selected, sigmoid };  // softmax_selected: over the chosen only
+enum class GroupScore { max, top2_sum };
+struct Router {
+  RouterScore score;
+  bool bias;                     // on the router's logits
+  bool select_bias;              // added to the scores for the choice only, not to the weights
+  std::size_t n_groups, top_groups;  // experts outside the best groups are not chosen; 1, 1: no groups
+  GroupScore group_score;
+  bool normalize;                // weights are divided by their sum (+ normalize_eps)
+  double normalize_eps;
+  double scale;                  // on the weights, last
+};
+struct SharedExpert {
+  Ffn ffn;
+  bool gate;                     // its output times sigmoid(gate . x)
+};
+struct Moe {
+  std::size_t n_experts, top_k;
+  Ffn expert;
+  Router router;
+  std::optional<SharedExpert> shared;
+};
+
+// ---- embedding ----------------------------------------------------------------------------------------
+struct Embedding {
+  std::size_t d_embed;
+  double scale;
+  std::optional<PositionTable> positions;
+  std::size_t token_types;
+  std::optional<std::string> norm;      // on the sum, width d_embed
+  bool project_in, project_bias;        // a matrix d_embed -> d_model, last
+};
+// The encoder's input where it is not the decoder's: other positions or norm, perhaps another vocabulary.
+struct EncoderEmbedding {
+  Embedding embedding;
+  bool own_tokens;                      // JSON "tokens": "own" | "shared" (with the decoder)
+  std::size_t vocab_size;
+};
+
 // ---- ops, blocks, stacks ----------------------------------------------------------------------------
-enum class OpKind { attention, ffn };
+enum class OpKind { attention, mla, nsa, ffn, moe };
 struct Op {
   OpKind kind;
   std::optional<Attention> attention;  // set by kind
+  std::optional<Mla> mla;
+  std::optional<Nsa> nsa;
   std::optional<Ffn> ffn;
+  std::optional<Moe> moe;
 };
 
 inline const std::string kSharedNorm = "shared";  // Branch::norm_in of a parallel block
@@ -128,36 +229,55 @@ struct LayerGroup {
 struct Stack {
   std::vector<LayerGroup> layers;
   std::optional<std::string> final_norm;
+  std::optional<EncoderEmbedding> embedding;  // encoder of an encoder_decoder only; null: Contract::embedding
 };
 
 // ---- ends -------------------------------------------------------------------------------------------
-struct Embedding {
-  std::size_t d_embed;
-  double scale;
-  std::optional<PositionTable> positions;
-  std::size_t token_types;
+// A layer between the stack and the output matrix: norm(act(W x + b)).
+struct HeadTransform {
+  std::size_t d_out;
+  std::optional<Activation> activation;
+  bool bias;
   std::optional<std::string> norm;
-  bool project_in;                      // d_embed -> d_model
 };
-enum class HeadKind { lm, none };
+enum class HeadKind { lm, classify, none };
+enum class Pool { first, last, mean };  // which token stands for its sequence
 struct Head {
   HeadKind kind;
-  bool tied;                            // logits use the token embedding
+  bool tied;                            // lm: logits use the token embedding
   bool bias;
   double in_scale, logit_scale;
   std::optional<double> softcap;
+  std::optional<HeadTransform> transform;
+  std::optional<Pool> pool;             // classify: before the transform; null: every token has its labels
+  std::vector<std::string> labels;      // classify: names of the outputs
+};
+// `quern embed`: how a sequence becomes one vector (a default that may be edited by hand).
+struct Pooling {
+  Pool mode;
+  bool normalize;                       // to length 1
 };
 
 // ---- what is not architecture -------------------------------------------------------------------------
 struct Tokens {                         // special ids; absent = the model has none
-  std::optional<std::int32_t> bos, pad, unk;
+  std::optional<std::int32_t> bos, pad, unk, mask;
+  std::optional<std::int32_t> decoder_start;  // encoder_decoder: what the decoder's input begins with
   std::vector<std::int32_t> eos;        // any of them ends the answer
   bool add_bos = false, add_eos = false;
 };
 struct Generation {                     // defaults of the checkpoint; absent = quern's own default
   std::optional<bool> sample;           // false: greedy
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
-  std::optional<std::int64_t> top_k, max_new_tokens;
+  std::optional<std::int64_t> top_k, max_new_tokens, min_new_tokens;
+  // Lengths of the whole decoder input, its start included; where both are given the *_new_* decide.
+  std::optional<std::int64_t> max_length, min_length;
+  std::optional<std::int64_t> n_beams, no_repeat_ngram;
+  std::optional<double> length_penalty;
+  std::optional<std::string> early_stopping;  // "true", "false", "never"
+  std::optional<std::int32_t> forced_bos, forced_eos;
+  std::vector<std::int32_t> suppress, begin_suppress;  // ids never chosen; not as the first
+  std::vector<std::vector<std::int32_t>> bad_words;    // sequences never completed
+  bool renormalize = false;             // log-probabilities again after the rules above
 };
 
 // How text becomes ids; the tables themselves are a section of model.quern (text/tokenizer_tables.hpp).
@@ -205,6 +325,7 @@ struct Contract {
   std::map<std::string, Block> blocks;
   std::optional<Stack> encoder, decoder;
   Head head;
+  std::optional<Pooling> pooling;
   Tokens tokens;
   Generation generation;
   TokenizerDescription tokenizer;

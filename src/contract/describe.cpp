@@ -69,38 +69,6 @@ std::string parameters_text(const Contract& contract) {
   return rows_text(rows);
 }
 
-const char* role_name(TensorRole role) {
-  switch (role) {
-    case TensorRole::embedding:
-      return "embedding";
-    case TensorRole::positions:
-      return "positions";
-    case TensorRole::norm:
-      return "norms";
-    case TensorRole::attention_q:
-      return "attention q";
-    case TensorRole::attention_k:
-      return "attention k";
-    case TensorRole::attention_v:
-      return "attention v";
-    case TensorRole::attention_o:
-      return "attention o";
-    case TensorRole::ffn_gate:
-      return "ffn gate";
-    case TensorRole::ffn_up:
-      return "ffn up";
-    case TensorRole::ffn_down:
-      return "ffn down";
-    case TensorRole::head:
-      return "head";
-    case TensorRole::bias:
-      return "biases";
-    case TensorRole::other:
-      break;
-  }
-  return "other";
-}
-
 // Stored tensors summed by role and format, in the order of the file.
 struct FormatLine {
   std::string role, format;
@@ -120,7 +88,7 @@ std::vector<FormatLine> format_lines(const Contract& contract,
   for (const TensorSpec& spec : expected_tensors(contract)) {
     const auto found = by_name.find(spec.name);
     const std::string format = found == by_name.end() ? "missing" : found->second->format;
-    const std::string role = role_name(spec.role);
+    const std::string role(role_name(spec.role));
     auto line = std::find_if(lines.begin(), lines.end(), [&](const FormatLine& l) {
       return l.role == role && l.format == format;
     });

@@ -11,18 +11,34 @@ using base::Json;
 
 namespace {
 
+template <class E, std::size_t N>
+Json optional_word(const std::optional<E>& value, const base::EnumName<E> (&names)[N]) {
+  return value ? Json(enum_name(*value, names)) : Json(nullptr);
+}
+
 Json embedding_document(const Embedding& embedding) {
   Json positions = nullptr;
-  if (embedding.positions)
-    positions = {{"kind", enum_name(embedding.positions->kind, kPositionTableKinds)},
-                 {"rows", embedding.positions->rows},
-                 {"offset", embedding.positions->offset}};
+  if (const auto& table = embedding.positions)
+    positions = {{"kind", enum_name(table->kind, kPositionTableKinds)},
+                 {"rows", table->rows},
+                 {"offset", table->offset},
+                 {"order", optional_word(table->order, kSinusoidOrders)}};
   return {{"d_embed", embedding.d_embed},
           {"scale", embedding.scale},
           {"positions", std::move(positions)},
           {"token_types", embedding.token_types},
           {"norm", optional_document(embedding.norm)},
-          {"project_in", embedding.project_in}};
+          {"project_in", embedding.project_in},
+          {"project_bias", embedding.project_bias}};
+}
+
+Json encoder_embedding_document(const std::optional<EncoderEmbedding>& encoder) {
+  if (!encoder) return nullptr;
+  Json out = {{"tokens", enum_name(encoder->own_tokens, kEncoderTokens)},
+              {"vocab_size", encoder->vocab_size}};
+  const Json embedding = embedding_document(encoder->embedding);
+  for (const auto& [key, value] : embedding.items()) out[key] = value;
+  return out;
 }
 
 Json block_document(const Block& block) {
@@ -39,7 +55,7 @@ Json block_document(const Block& block) {
           {"branches", std::move(branches)}};
 }
 
-Json stack_document(const std::optional<Stack>& stack) {
+Json layers_document(const std::optional<Stack>& stack) {
   if (!stack) return nullptr;
   Json layers = Json::array();
   for (const LayerGroup& group : stack->layers)
@@ -49,6 +65,20 @@ Json stack_document(const std::optional<Stack>& stack) {
   return {{"layers", std::move(layers)}, {"final_norm", optional_document(stack->final_norm)}};
 }
 
+Json encoder_document(const std::optional<Stack>& stack) {
+  Json out = layers_document(stack);
+  if (stack) out["embedding"] = encoder_embedding_document(stack->embedding);
+  return out;
+}
+
+Json transform_document(const std::optional<HeadTransform>& transform) {
+  if (!transform) return nullptr;
+  return {{"d_out", transform->d_out},
+          {"activation", optional_word(transform->activation, kActivations)},
+          {"bias", transform->bias},
+          {"norm", optional_document(transform->norm)}};
+}
+
 Json head_document(const Head& head) {
   return {{"kind", enum_name(head.kind, kHeadKinds)},
           {"tied", head.tied},
@@ -56,7 +86,9 @@ Json head_document(const Head& head) {
           {"in_scale", head.in_scale},
           {"logit_scale", head.logit_scale},
           {"softcap", optional_document(head.softcap)},
-          {"transform", nullptr}};
+          {"transform", transform_document(head.transform)},
+          {"pool", optional_word(head.pool, kPools)},
+          {"labels", Json(head.labels)}};
 }
 
 template <class T>
@@ -88,9 +120,13 @@ Json contract_document(const Contract& contract) {
   out["ropes"] = named_document(contract.ropes, rope_document);
   out["ops"] = named_document(contract.ops, op_document);
   out["blocks"] = named_document(contract.blocks, block_document);
-  out["encoder"] = stack_document(contract.encoder);
-  out["decoder"] = stack_document(contract.decoder);
+  out["encoder"] = encoder_document(contract.encoder);
+  out["decoder"] = layers_document(contract.decoder);
   out["head"] = head_document(contract.head);
+  out["pooling"] = nullptr;
+  if (contract.pooling)
+    out["pooling"] = {{"mode", enum_name(contract.pooling->mode, kPools)},
+                      {"normalize", contract.pooling->normalize}};
   out["cache"] = {{"k", kCacheGranularity},
                   {"v", kCacheGranularity},
                   {"values_per_token", cache_values_per_token(contract)}};

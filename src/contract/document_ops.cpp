@@ -7,13 +7,13 @@ namespace quern::contract {
 using base::enum_name;
 using base::Json;
 
-namespace {
-
 Json floats_document(const std::vector<float>& values) {
   Json out = Json::array();
   for (const float value : values) out.push_back(json_float(value));
   return out;
 }
+
+namespace {
 
 Json switch_document(const RopeSwitch& rule) {
   Json out = {{"kind", enum_name(rule.kind, kRopeSwitchKinds)},
@@ -28,43 +28,40 @@ Json switch_document(const RopeSwitch& rule) {
   return out;
 }
 
-Json qk_norm_document(const QkNorm& qk_norm) {
-  return {{"norm", qk_norm.norm}, {"over", enum_name(qk_norm.over_all_heads, kQkNormOver)}};
-}
-
-Json mask_document(const Mask& mask) {
-  return {{"kind", enum_name(mask.kind, kMaskKinds)},
-          {"window", optional_document(mask.window)},
-          {"sinks", mask.sinks}};
-}
-
-Json alibi_document(const Alibi& alibi) {
-  return {{"slopes", floats_document(alibi.slopes)}, {"before_scale", alibi.before_scale}};
-}
-
-void add_attention(const Attention& op, Json& out) {
-  out["n_heads"] = op.n_heads;
-  out["n_kv_heads"] = op.n_kv_heads;
-  out["d_k"] = op.d_k;
-  out["d_v"] = op.d_v;
-  out["scale"] = op.scale;
-  out["bias"] = {{"q", op.bias_q}, {"k", op.bias_k}, {"v", op.bias_v}, {"o", op.bias_o}};
-  out["qk_norm"] = op.qk_norm ? qk_norm_document(*op.qk_norm) : Json(nullptr);
-  out["rope"] = optional_document(op.rope);
-  out["mask"] = mask_document(op.mask);
-  out["softcap"] = optional_document(op.softcap);
-  out["alibi"] = op.alibi ? alibi_document(*op.alibi) : Json(nullptr);
-  out["relative_bias"] = nullptr;
-  out["sink_logits"] = op.sink_logits;
-  out["indexer"] = nullptr;
-  out["kv_from"] = optional_document(op.kv_from);
-}
-
 void add_ffn(const Ffn& op, Json& out) {
   out["d_ff"] = op.d_ff;
   out["activation"] = enum_name(op.activation, kActivations);
   out["gated"] = op.gated;
+  out["clamp"] = optional_document(op.clamp);
+  out["up_offset"] = op.up_offset;
   out["bias"] = {{"in", op.bias_in}, {"out", op.bias_out}};
+}
+
+Json router_document(const Router& router) {
+  return {{"score", enum_name(router.score, kRouterScores)},
+          {"bias", router.bias},
+          {"select_bias", router.select_bias},
+          {"n_groups", router.n_groups},
+          {"top_groups", router.top_groups},
+          {"group_score", enum_name(router.group_score, kGroupScores)},
+          {"normalize", router.normalize},
+          {"normalize_eps", router.normalize_eps},
+          {"scale", router.scale}};
+}
+
+void add_moe(const Moe& op, Json& out) {
+  out["n_experts"] = op.n_experts;
+  out["top_k"] = op.top_k;
+  Json expert = Json::object();
+  add_ffn(op.expert, expert);
+  out["expert"] = std::move(expert);
+  out["router"] = router_document(op.router);
+  out["shared"] = nullptr;
+  if (!op.shared) return;
+  Json shared = Json::object();
+  add_ffn(op.shared->ffn, shared);
+  shared["gate"] = op.shared->gate;
+  out["shared"] = std::move(shared);
 }
 
 }  // namespace
@@ -91,7 +88,10 @@ Json rope_document(const Rope& rope) {
 Json op_document(const Op& op) {
   Json out = {{"kind", enum_name(op.kind, kOpKinds)}};
   if (op.attention) add_attention(*op.attention, out);
+  if (op.mla) add_mla(*op.mla, out);
+  if (op.nsa) add_nsa(*op.nsa, out);
   if (op.ffn) add_ffn(*op.ffn, out);
+  if (op.moe) add_moe(*op.moe, out);
   return out;
 }
 

@@ -9,6 +9,8 @@ Json tokens_document(const Tokens& tokens) {
           {"eos", Json(tokens.eos)},
           {"pad", optional_document(tokens.pad)},
           {"unk", optional_document(tokens.unk)},
+          {"mask", optional_document(tokens.mask)},
+          {"decoder_start", optional_document(tokens.decoder_start)},
           {"add_bos", tokens.add_bos},
           {"add_eos", tokens.add_eos}};
 }
@@ -20,7 +22,20 @@ Json generation_document(const Generation& generation) {
           {"top_p", optional_document(generation.top_p)},
           {"min_p", optional_document(generation.min_p)},
           {"repetition_penalty", optional_document(generation.repetition_penalty)},
-          {"max_new_tokens", optional_document(generation.max_new_tokens)}};
+          {"max_new_tokens", optional_document(generation.max_new_tokens)},
+          {"min_new_tokens", optional_document(generation.min_new_tokens)},
+          {"max_length", optional_document(generation.max_length)},
+          {"min_length", optional_document(generation.min_length)},
+          {"n_beams", optional_document(generation.n_beams)},
+          {"length_penalty", optional_document(generation.length_penalty)},
+          {"early_stopping", optional_document(generation.early_stopping)},
+          {"no_repeat_ngram", optional_document(generation.no_repeat_ngram)},
+          {"forced_bos", optional_document(generation.forced_bos)},
+          {"forced_eos", optional_document(generation.forced_eos)},
+          {"suppress", Json(generation.suppress)},
+          {"begin_suppress", Json(generation.begin_suppress)},
+          {"bad_words", Json(generation.bad_words)},
+          {"renormalize", generation.renormalize}};
 }
 
 Json tokenizer_document(const TokenizerDescription& tokenizer) {

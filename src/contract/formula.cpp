@@ -24,15 +24,47 @@ std::uint64_t attention_size(const Contract& contract, const Attention& op) {
   std::uint64_t size = d * (q + k + v + o);
   size += (op.bias_q ? q : 0) + (op.bias_k ? k : 0) + (op.bias_v ? v : 0) + (op.bias_o ? d : 0);
   if (op.sink_logits) size += op.n_heads;
+  if (op.relative_bias && op.relative_bias->per_layer)
+    size += n_buckets(*op.relative_bias) * op.n_heads;
   return size;
 }
 
 std::uint64_t qk_norm_size(const Contract& contract, const Attention& op) {
   if (!op.qk_norm) return 0;
-  const std::uint64_t heads = op.qk_norm->over_all_heads
-                                  ? op.n_heads + (op.kv_from ? 0 : op.n_kv_heads)
-                                  : (op.kv_from ? 1 : 2);
+  const std::uint64_t heads = op.qk_norm->over == QkNormOver::head
+                                  ? (op.kv_from ? 1 : 2)
+                                  : op.n_heads + (op.kv_from ? 0 : op.n_kv_heads);
   return norm_size(contract, op.qk_norm->norm, heads * op.d_k);
+}
+
+std::uint64_t mla_size(const Contract& contract, const Mla& op) {
+  const std::uint64_t d = contract.d_model, q = op.n_heads * (op.d_nope + op.d_rope);
+  const std::uint64_t kv_a = op.kv_rank + op.d_rope, q_rank = op.q_rank.value_or(0);
+  std::uint64_t size = op.q_rank ? q_rank * (d + q) : d * q;
+  size += d * kv_a + op.kv_rank * op.n_heads * (op.d_nope + op.d_v) + op.n_heads * op.d_v * d;
+  size += (op.bias_a ? q_rank + kv_a : 0) + (op.bias_o ? d : 0);
+  if (op.indexer)
+    size += op.indexer->n_heads * op.indexer->d_k * op.q_rank.value_or(d) + op.indexer->d_k * d +
+            op.indexer->n_heads * d;
+  return size;
+}
+
+std::uint64_t mla_norm_size(const Contract& contract, const Mla& op) {
+  std::uint64_t size = norm_size(contract, op.kv_norm, op.kv_rank);
+  if (op.q_rank) size += norm_size(contract, op.q_norm, *op.q_rank);
+  if (op.indexer) size += norm_size(contract, op.indexer->k_norm, op.indexer->d_k);
+  return size;
+}
+
+std::uint64_t phi_size(const Nsa& op, std::uint64_t width) {
+  return op.compress_block * width * (1 + op.compress_hidden) + op.compress_hidden +
+         op.compress_hidden * width + width;
+}
+
+std::uint64_t nsa_size(const Contract& contract, const Nsa& op) {
+  const std::uint64_t d = contract.d_model;
+  return d * op.n_heads * (op.d_k + op.d_v) + 3 * d * op.n_kv_heads * (op.d_k + op.d_v) +
+         phi_size(op, op.d_k) + phi_size(op, op.d_v) + 3 * op.n_heads * (d + 1);
 }
 
 std::uint64_t ffn_size(const Contract& contract, const Ffn& op) {
@@ -41,15 +73,37 @@ std::uint64_t ffn_size(const Contract& contract, const Ffn& op) {
          (op.bias_out ? contract.d_model : 0);
 }
 
+std::uint64_t moe_size(const Contract& contract, const Moe& op, std::uint64_t experts) {
+  std::uint64_t size = op.n_experts * (contract.d_model + (op.router.bias ? 1 : 0) +
+                                       (op.router.select_bias ? 1 : 0));
+  size += experts * ffn_size(contract, op.expert);
+  if (op.shared)
+    size += ffn_size(contract, op.shared->ffn) + (op.shared->gate ? contract.d_model : 0);
+  return size;
+}
+
+void add_op(const Contract& contract, const Op& op, std::uint64_t times, ParameterParts& parts) {
+  if (op.attention) {
+    parts.attention += times * attention_size(contract, *op.attention);
+    parts.norms += times * qk_norm_size(contract, *op.attention);
+  }
+  if (op.mla) {
+    parts.attention += times * mla_size(contract, *op.mla);
+    parts.norms += times * mla_norm_size(contract, *op.mla);
+  }
+  if (op.nsa) parts.attention += times * nsa_size(contract, *op.nsa);
+  if (op.ffn) parts.ffn += times * ffn_size(contract, *op.ffn);
+  if (op.moe) {
+    const std::uint64_t total = moe_size(contract, *op.moe, op.moe->n_experts);
+    parts.ffn += times * total;
+    parts.inactive += times * (total - moe_size(contract, *op.moe, op.moe->top_k));
+  }
+}
+
 void add_block(const Contract& contract, const Block& block, std::uint64_t times,
                ParameterParts& parts) {
   for (const Branch& branch : block.branches) {
-    const Op& op = contract.ops.at(branch.op);
-    if (op.attention) {
-      parts.attention += times * attention_size(contract, *op.attention);
-      parts.norms += times * qk_norm_size(contract, *op.attention);
-    }
-    if (op.ffn) parts.ffn += times * ffn_size(contract, *op.ffn);
+    add_op(contract, contract.ops.at(branch.op), times, parts);
     for (const auto* name : {&branch.norm_in, &branch.norm_out, &branch.norm_after})
       parts.norms += times * norm_size(contract, *name, contract.d_model);
   }
@@ -57,6 +111,8 @@ void add_block(const Contract& contract, const Block& block, std::uint64_t times
 
 void add_stack(const Contract& contract, const std::optional<Stack>& stack, ParameterParts& parts) {
   if (!stack) return;
+  if (const RelativeBias* bias = stack_relative_bias(contract, *stack))
+    parts.attention += n_buckets(*bias) * stack_bias_heads(contract, *stack);
   for (const LayerGroup& group : stack->layers)
     for (const std::string& name : group.pattern)
       add_block(contract, contract.blocks.at(name),
@@ -65,29 +121,55 @@ void add_stack(const Contract& contract, const std::optional<Stack>& stack, Para
   parts.norms += norm_size(contract, stack->final_norm, contract.d_model);
 }
 
+std::uint64_t op_cache_values(const Op& op) {
+  if (const auto& a = op.attention)
+    return a->kv_from || a->source == AttentionSource::encoder
+               ? 0
+               : std::uint64_t{a->n_kv_heads} * (a->d_k + a->d_v);
+  if (const auto& m = op.mla)
+    return std::uint64_t{m->kv_rank} + m->d_rope + (m->indexer ? m->indexer->d_k : 0);
+  if (const auto& n = op.nsa) return 3 * std::uint64_t{n->n_kv_heads} * (n->d_k + n->d_v);
+  return 0;
+}
+
 std::uint64_t block_cache_values(const Contract& contract, const Block& block) {
   std::uint64_t values = 0;
-  for (const Branch& branch : block.branches)
-    if (const auto& op = contract.ops.at(branch.op).attention; op && !op->kv_from)
-      values += std::uint64_t{op->n_kv_heads} * (op->d_k + op->d_v);
+  for (const Branch& branch : block.branches) values += op_cache_values(contract.ops.at(branch.op));
   return values;
+}
+
+void add_embedding(const Contract& contract, const Embedding& embedding, std::uint64_t own_vocab,
+                   ParameterParts& parts) {
+  const std::uint64_t d = contract.d_model, d_embed = embedding.d_embed;
+  parts.embedding += (own_vocab + embedding.token_types) * d_embed;
+  if (embedding.project_in) parts.embedding += d * d_embed + (embedding.project_bias ? d : 0);
+  if (embedding.positions && embedding.positions->kind == PositionTableKind::learned)
+    parts.positions += embedding.positions->rows * d_embed;
+  parts.norms += norm_size(contract, embedding.norm, d_embed);
+}
+
+void add_head(const Contract& contract, ParameterParts& parts) {
+  const Head& head = contract.head;
+  if (head.kind == HeadKind::none) return;
+  const std::uint64_t outputs = head_outputs(contract), inputs = head_inputs(contract);
+  parts.head = (head.tied ? 0 : outputs * inputs) + (head.bias ? outputs : 0);
+  if (!head.transform) return;
+  parts.head += inputs * contract.d_model + (head.transform->bias ? inputs : 0);
+  parts.norms += norm_size(contract, head.transform->norm, inputs);
 }
 
 }  // namespace
 
 ParameterParts parameter_parts(const Contract& contract) {
-  const std::uint64_t vocab = contract.vocab_size, d = contract.d_model,
-                      d_embed = contract.embedding.d_embed;
-  const Embedding& embedding = contract.embedding;
   ParameterParts parts;
-  parts.embedding =
-      vocab * d_embed + embedding.token_types * d_embed + (embedding.project_in ? d * d_embed : 0);
-  parts.positions = embedding.positions ? embedding.positions->rows * d_embed : 0;
-  parts.norms = norm_size(contract, embedding.norm, d_embed);
+  add_embedding(contract, contract.embedding, contract.vocab_size, parts);
+  if (contract.encoder && contract.encoder->embedding) {
+    const EncoderEmbedding& own = *contract.encoder->embedding;
+    add_embedding(contract, own.embedding, own.own_tokens ? own.vocab_size : 0, parts);
+  }
   add_stack(contract, contract.encoder, parts);
   add_stack(contract, contract.decoder, parts);
-  if (contract.head.kind == HeadKind::lm)
-    parts.head = (contract.head.tied ? 0 : vocab * d) + (contract.head.bias ? vocab : 0);
+  add_head(contract, parts);
   return parts;
 }
 

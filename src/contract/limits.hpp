@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace quern::contract {
 
@@ -17,8 +18,12 @@ inline constexpr std::size_t kMaxBranchesOfBlock = 8;
 inline constexpr std::size_t kMaxBranchesOfStack = std::size_t{1} << 15;
 inline constexpr std::size_t kMaxNames = 4096;       // entries of norms, ropes, ops, blocks
 inline constexpr std::size_t kMaxNameBytes = 64;     // of such an entry's name
+inline constexpr std::size_t kMaxExperts = std::size_t{1} << 12;
+inline constexpr std::size_t kMaxBuckets = std::size_t{1} << 12;  // of a relative bias
+inline constexpr std::size_t kMaxLabels = std::size_t{1} << 16;   // of a classifier
 inline constexpr std::size_t kMaxLabelBytes = 4096;  // name, family, tokenizer words
 inline constexpr std::size_t kMaxAddedTokens = std::size_t{1} << 20;
+inline constexpr std::int64_t kMaxBeams = 1024;
 inline constexpr std::size_t kMaxIds = 1024;   // eos, prefix_ids, suffix_ids
 inline constexpr std::size_t kMaxSteps = 256;  // normalizers, pre_tokenizers
 

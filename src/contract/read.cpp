@@ -13,28 +13,6 @@ using base::JsonObject;
 
 namespace {
 
-PositionTable read_positions(JsonObject object) {
-  PositionTable out{};
-  out.kind = object.get_enum("kind", kPositionTableKinds);
-  out.rows = read_count(object, "rows");
-  out.offset = read_count(object, "offset");
-  object.finish();
-  return out;
-}
-
-Embedding read_embedding(JsonObject object) {
-  Embedding out{};
-  out.d_embed = read_count(object, "d_embed");
-  out.scale = object.get_double("scale");
-  out.positions = read_nullable(object, "positions",
-                                [&] { return read_positions(object.get_object("positions")); });
-  out.token_types = read_count(object, "token_types");
-  out.norm = read_optional_name(object, "norm");
-  out.project_in = object.get_bool("project_in");
-  object.finish();
-  return out;
-}
-
 Branch read_branch(const Json& value, const std::string& path) {
   JsonObject object(value, path);
   Branch out{};
@@ -58,7 +36,9 @@ Block read_block(JsonObject& object) {
   return out;
 }
 
-Stack read_stack(JsonObject object) {
+enum class StackPlace { encoder, decoder };
+
+Stack read_stack(JsonObject object, StackPlace place) {
   Stack out;
   for (const Json& value : read_array(object, "layers", kMaxLayers)) {
     JsonObject item(value, cat(object.path_of("layers"), "[", out.layers.size(), "]"));
@@ -70,19 +50,10 @@ Stack read_stack(JsonObject object) {
     out.layers.push_back(std::move(group));
   }
   out.final_norm = read_optional_name(object, "final_norm");
-  object.finish();
-  return out;
-}
-
-Head read_head(JsonObject object) {
-  Head out{};
-  out.kind = object.get_enum("kind", kHeadKinds);
-  out.tied = object.get_bool("tied");
-  out.bias = object.get_bool("bias");
-  out.in_scale = object.get_double("in_scale");
-  out.logit_scale = object.get_double("logit_scale");
-  out.softcap = read_optional_number(object, "softcap");
-  read_reserved(object, "transform", "a head with a transform");
+  if (place == StackPlace::encoder)
+    out.embedding = read_nullable(object, "embedding", [&] {
+      return read_encoder_embedding(object.get_object("embedding"));
+    });
   object.finish();
   return out;
 }
@@ -128,15 +99,21 @@ void read_architecture(JsonObject& root, Contract& out) {
   out.vocab_size = read_count(root, "vocab_size");
   out.d_model = read_count(root, "d_model");
   out.max_positions = read_count(root, "max_positions");
-  out.embedding = read_embedding(root.get_object("embedding"));
+  JsonObject embedding = root.get_object("embedding");
+  out.embedding = read_embedding(embedding);
+  embedding.finish();
   out.norms = read_named<Norm>(root, "norms", kMaxNames, read_norm);
   out.ropes = read_named<Rope>(root, "ropes", kMaxNames, read_rope);
   out.ops = read_named<Op>(root, "ops", kMaxNames, read_op);
   out.blocks = read_named<Block>(root, "blocks", kMaxNames, read_block);
-  read_reserved(root, "encoder", "encoder stacks");
-  out.decoder =
-      read_nullable(root, "decoder", [&] { return read_stack(root.get_object("decoder")); });
+  out.encoder = read_nullable(root, "encoder", [&] {
+    return read_stack(root.get_object("encoder"), StackPlace::encoder);
+  });
+  out.decoder = read_nullable(root, "decoder", [&] {
+    return read_stack(root.get_object("decoder"), StackPlace::decoder);
+  });
   out.head = read_head(root.get_object("head"));
+  out.pooling = read_pooling(root);
 }
 
 }  // namespace

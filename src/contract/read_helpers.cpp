@@ -8,15 +8,6 @@ using base::cat;
 using base::Json;
 using base::JsonObject;
 
-void refuse_later(std::string_view place, std::string_view what) {
-  base::reject(place, cat("this version of quern does not run ", what));
-}
-
-void read_reserved(JsonObject& object, std::string_view key, std::string_view mechanism) {
-  if (!object.get(key).is_null())
-    refuse_later(object.path_of(key), cat(mechanism, " (only null here)"));
-}
-
 const Json& read_array(JsonObject& object, std::string_view key, std::size_t max_items) {
   const Json& value = object.get(key);
   if (!value.is_array())

@@ -51,64 +51,13 @@ Rope read_rope(JsonObject& object) {
 
 namespace {
 
-QkNorm read_qk_norm(JsonObject object) {
-  QkNorm out{};
-  out.norm = object.get_string("norm");
-  out.over_all_heads = object.get_enum("over", kQkNormOver);
-  object.finish();
-  return out;
-}
-
-Mask read_mask(JsonObject object) {
-  Mask mask{};
-  mask.kind = object.get_enum("kind", kMaskKinds);
-  mask.window = read_optional_count(object, "window");
-  mask.sinks = read_count(object, "sinks");
-  object.finish();
-  return mask;
-}
-
-Alibi read_alibi(JsonObject object) {
-  Alibi alibi{};
-  alibi.slopes = read_floats(object, "slopes", kMaxWidth);
-  alibi.before_scale = object.get_bool("before_scale");
-  object.finish();
-  return alibi;
-}
-
-Attention read_attention(JsonObject& object) {
-  if (object.has("source")) refuse_later(object.path_of("source"), "cross-attention");
-  Attention out{};
-  out.n_heads = read_count(object, "n_heads");
-  out.n_kv_heads = read_count(object, "n_kv_heads");
-  out.d_k = read_count(object, "d_k");
-  out.d_v = read_count(object, "d_v");
-  out.scale = object.get_double("scale");
-  JsonObject bias = object.get_object("bias");
-  out.bias_q = bias.get_bool("q");
-  out.bias_k = bias.get_bool("k");
-  out.bias_v = bias.get_bool("v");
-  out.bias_o = bias.get_bool("o");
-  bias.finish();
-  out.qk_norm =
-      read_nullable(object, "qk_norm", [&] { return read_qk_norm(object.get_object("qk_norm")); });
-  out.rope = read_optional_name(object, "rope");
-  out.mask = read_mask(object.get_object("mask"));
-  out.softcap = read_optional_number(object, "softcap");
-  out.alibi =
-      read_nullable(object, "alibi", [&] { return read_alibi(object.get_object("alibi")); });
-  read_reserved(object, "relative_bias", "a relative position bias");
-  out.sink_logits = object.get_bool("sink_logits");
-  read_reserved(object, "indexer", "a sparse-attention indexer");
-  out.kv_from = read_optional_count(object, "kv_from");
-  return out;
-}
-
 Ffn read_ffn(JsonObject& object) {
   Ffn out{};
   out.d_ff = read_count(object, "d_ff");
   out.activation = object.get_enum("activation", kActivations);
   out.gated = object.get_bool("gated");
+  out.clamp = read_optional_number(object, "clamp");
+  out.up_offset = object.get_double("up_offset");
   JsonObject bias = object.get_object("bias");
   out.bias_in = bias.get_bool("in");
   out.bias_out = bias.get_bool("out");
@@ -116,16 +65,64 @@ Ffn read_ffn(JsonObject& object) {
   return out;
 }
 
+Router read_router(JsonObject object) {
+  Router out{};
+  out.score = object.get_enum("score", kRouterScores);
+  out.bias = object.get_bool("bias");
+  out.select_bias = object.get_bool("select_bias");
+  out.n_groups = read_count(object, "n_groups");
+  out.top_groups = read_count(object, "top_groups");
+  out.group_score = object.get_enum("group_score", kGroupScores);
+  out.normalize = object.get_bool("normalize");
+  out.normalize_eps = object.get_double("normalize_eps");
+  out.scale = object.get_double("scale");
+  object.finish();
+  return out;
+}
+
+SharedExpert read_shared_expert(JsonObject object) {
+  SharedExpert out{};
+  out.ffn = read_ffn(object);
+  out.gate = object.get_bool("gate");
+  object.finish();
+  return out;
+}
+
+Moe read_moe(JsonObject& object) {
+  Moe out{};
+  out.n_experts = read_count(object, "n_experts");
+  out.top_k = read_count(object, "top_k");
+  JsonObject expert = object.get_object("expert");
+  out.expert = read_ffn(expert);
+  expert.finish();
+  out.router = read_router(object.get_object("router"));
+  out.shared = read_nullable(object, "shared",
+                             [&] { return read_shared_expert(object.get_object("shared")); });
+  return out;
+}
+
 }  // namespace
 
 Op read_op(JsonObject& object) {
-  const std::string word = object.get_string("kind");
-  for (const std::string_view later : kLaterOpKinds)
-    if (word == later)
-      refuse_later(object.path_of("kind"), base::cat("the op kind \"", later, "\""));
-  Op op{object.get_enum("kind", kOpKinds), std::nullopt, std::nullopt};
-  if (op.kind == OpKind::attention) op.attention = read_attention(object);
-  if (op.kind == OpKind::ffn) op.ffn = read_ffn(object);
+  Op op{};
+  op.kind = object.get_enum("kind", kOpKinds);
+  switch (op.kind) {
+    case OpKind::attention:
+      op.attention = read_attention(object);
+      break;
+    case OpKind::mla:
+      op.mla = read_mla(object);
+      break;
+    case OpKind::nsa:
+      op.nsa = read_nsa(object);
+      break;
+    case OpKind::ffn:
+      op.ffn = read_ffn(object);
+      break;
+    case OpKind::moe:
+      op.moe = read_moe(object);
+      break;
+  }
   return op;
 }
 

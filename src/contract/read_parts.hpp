@@ -16,9 +16,6 @@ namespace quern::contract {
 
 inline constexpr std::size_t kMaxJsonInteger = std::size_t{1} << 53;
 
-// `what` belongs to the contract's language but to a later version of quern.
-[[noreturn]] void refuse_later(std::string_view place, std::string_view what);
-
 inline std::size_t read_count(base::JsonObject& object, std::string_view key) {
   return object.get_size(key, 0, kMaxJsonInteger);
 }
@@ -43,9 +40,6 @@ inline std::optional<std::size_t> read_optional_count(base::JsonObject& object,
                                                       std::string_view key) {
   return read_nullable(object, key, [&] { return read_count(object, key); });
 }
-
-// A key whose mechanism a later version runs: only null here.
-void read_reserved(base::JsonObject& object, std::string_view key, std::string_view mechanism);
 
 // Arrays; every item's path is "key[i]".
 const base::Json& read_array(base::JsonObject& object, std::string_view key, std::size_t max_items);
@@ -78,6 +72,17 @@ std::map<std::string, T> read_named(base::JsonObject& parent, std::string_view k
 Norm read_norm(base::JsonObject& object);
 Rope read_rope(base::JsonObject& object);
 Op read_op(base::JsonObject& object);
+
+// read_attention.cpp
+Attention read_attention(base::JsonObject& object);
+Mla read_mla(base::JsonObject& object);
+Nsa read_nsa(base::JsonObject& object);
+
+// read_ends.cpp
+Embedding read_embedding(base::JsonObject& object);
+EncoderEmbedding read_encoder_embedding(base::JsonObject object);
+Head read_head(base::JsonObject object);
+std::optional<Pooling> read_pooling(base::JsonObject& root);
 
 // read_text.cpp
 Tokens read_tokens(base::JsonObject object);

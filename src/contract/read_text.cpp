@@ -39,6 +39,8 @@ Tokens read_tokens(JsonObject object) {
   out.bos = read_optional_id(object, "bos");
   out.pad = read_optional_id(object, "pad");
   out.unk = read_optional_id(object, "unk");
+  out.mask = read_optional_id(object, "mask");
+  out.decoder_start = read_optional_id(object, "decoder_start");
   out.eos = read_ids(object, "eos", kMaxIds);
   out.add_bos = object.get_bool("add_bos");
   out.add_eos = object.get_bool("add_eos");
@@ -55,6 +57,27 @@ Generation read_generation(JsonObject object) {
   out.min_p = read_optional_number(object, "min_p");
   out.repetition_penalty = read_optional_number(object, "repetition_penalty");
   out.max_new_tokens = read_optional_integer(object, "max_new_tokens");
+  out.min_new_tokens = read_optional_integer(object, "min_new_tokens");
+  out.max_length = read_optional_integer(object, "max_length");
+  out.min_length = read_optional_integer(object, "min_length");
+  out.n_beams = read_optional_integer(object, "n_beams");
+  out.length_penalty = read_optional_number(object, "length_penalty");
+  out.early_stopping = read_nullable(object, "early_stopping", [&] {
+    return std::string(object.get_enum("early_stopping", kEarlyStopping));
+  });
+  out.no_repeat_ngram = read_optional_integer(object, "no_repeat_ngram");
+  out.forced_bos = read_optional_id(object, "forced_bos");
+  out.forced_eos = read_optional_id(object, "forced_eos");
+  out.suppress = read_ids(object, "suppress", kMaxIds);
+  out.begin_suppress = read_ids(object, "begin_suppress", kMaxIds);
+  for (const Json& value : read_array(object, "bad_words", kMaxIds)) {
+    const std::string path =
+        base::cat(object.path_of("bad_words"), "[", out.bad_words.size(), "]");
+    Json wrapped = {{"ids", value}};
+    JsonObject item(wrapped, path);
+    out.bad_words.push_back(read_ids(item, "ids", kMaxIds));
+  }
+  out.renormalize = object.get_bool("renormalize");
   object.finish();
   return out;
 }

@@ -134,7 +134,7 @@ ReportSection attention_point(const Contract& contract) {
                 bias_list({{"q", a.bias_q}, {"k", a.bias_k}, {"v", a.bias_v}, {"o", a.bias_o}}));
     text +=
         cat("\nQK-norm: ", a.qk_norm ? cat(a.qk_norm->norm, " over ",
-                                           base::enum_name(a.qk_norm->over_all_heads, kQkNormOver))
+                                           base::enum_name(a.qk_norm->over, kQkNormOver))
                                      : "none");
     text += cat(", soft-cap: ", a.softcap ? number_text(*a.softcap) : "none");
     text += cat(", sink logits: ", a.sink_logits ? "one per head" : "none");

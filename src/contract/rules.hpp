@@ -78,12 +78,15 @@ class Rules {
 };
 
 // validate_text.cpp: tokens, generation, tokenizer. validate_ops.cpp: norms, ropes, ops.
-// validate_layers.cpp: blocks, stacks, kv_from.
+// validate_attention.cpp: the three kinds of attention. validate_layers.cpp: blocks, stacks, kv_from.
 void check_norms(const Rules& rules);
 void check_ropes(const Rules& rules);
 void check_ops(const Rules& rules);
+void check_attention(const Rules& rules, const std::string& path, const Attention& op);
+void check_mla(const Rules& rules, const std::string& path, const Mla& op);
+void check_nsa(const Rules& rules, const std::string& path, const Nsa& op);
 void check_blocks(const Rules& rules);
-void check_decoder(const Rules& rules);
+void check_stacks(const Rules& rules);
 void check_tokens(const Rules& rules);
 void check_generation(const Rules& rules);
 void check_tokenizer(const Rules& rules);

@@ -94,17 +94,60 @@ void check_reader(const Rules& rules, const std::vector<LayerRef>& layers, std::
                 cat("layer ", source, " rotates its keys by another rope"));
 }
 
+// Masks and sources that fit the stack's place.
+void check_place(const Rules& rules, const Branch& branch, bool in_encoder) {
+  const Op& op = rules.contract.ops.at(branch.op);
+  const std::string path = cat("ops.", branch.op);
+  if (op.attention) {
+    const bool cross = op.attention->source == AttentionSource::encoder;
+    rules.require(!cross || (!in_encoder && rules.contract.kind == ModelKind::encoder_decoder),
+                  path + ".source", "only the decoder of an encoder_decoder reads the encoder");
+    const bool both_ways = op.attention->mask.kind == MaskKind::bidirectional;
+    rules.require(
+        cross || both_ways == in_encoder, path + ".mask.kind",
+        in_encoder ? "an encoder's mask is bidirectional" : "a decoder's mask is causal or prefix");
+    rules.require(!in_encoder || !op.attention->kv_from, path + ".kv_from",
+                  "an encoder keeps no cache to read");
+  }
+  rules.require(!in_encoder || (!op.mla && !op.nsa), path + ".kind",
+                "latent and native sparse attention belong to decoders");
+}
+
+void check_stack(const Rules& rules, const std::string& path, const Stack& stack, bool in_encoder) {
+  check_groups(rules, path, stack);
+  const std::vector<LayerRef> layers = unroll(rules.contract, stack);
+  std::optional<std::string> biased;  // the op whose relative bias the stack's table is of
+  for (std::size_t layer = 0; layer < layers.size(); ++layer)
+    for (const Branch& branch : layers[layer].block->branches) {
+      check_place(rules, branch, in_encoder);
+      const auto& op = rules.contract.ops.at(branch.op).attention;
+      if (!op) continue;
+      if (op->kv_from) check_reader(rules, layers, layer, branch);
+      if (!op->relative_bias || op->relative_bias->per_layer) continue;
+      if (!biased) biased = branch.op;
+      const Attention& first = *rules.contract.ops.at(*biased).attention;
+      rules.require(first.n_heads == op->n_heads &&
+                        first.relative_bias->starts == op->relative_bias->starts &&
+                        first.relative_bias->bidirectional == op->relative_bias->bidirectional,
+                    cat("ops.", branch.op, ".relative_bias"),
+                    cat("the stack has one table, and ops.", *biased, " has another shape of it"));
+    }
+}
+
 }  // namespace
 
-void check_decoder(const Rules& rules) {
+void check_stacks(const Rules& rules) {
   const Contract& contract = rules.contract;
-  rules.require(contract.decoder.has_value(), "decoder", "a decoder has a decoder stack");
-  check_groups(rules, "decoder", *contract.decoder);
-  const std::vector<LayerRef> layers = unroll(contract, *contract.decoder);
-  for (std::size_t layer = 0; layer < layers.size(); ++layer)
-    for (const Branch& branch : layers[layer].block->branches)
-      if (const auto& op = contract.ops.at(branch.op).attention; op && op->kv_from)
-        check_reader(rules, layers, layer, branch);
+  const bool encoder = contract.kind != ModelKind::decoder;
+  const bool decoder = contract.kind != ModelKind::encoder;
+  rules.require(
+      contract.encoder.has_value() == encoder, "encoder",
+      encoder ? "this kind of model has an encoder stack" : "a decoder has no encoder stack");
+  rules.require(
+      contract.decoder.has_value() == decoder, "decoder",
+      decoder ? "this kind of model has a decoder stack" : "an encoder has no decoder stack");
+  if (encoder) check_stack(rules, "encoder", *contract.encoder, true);
+  if (decoder) check_stack(rules, "decoder", *contract.decoder, false);
 }
 
 }  // namespace quern::contract

@@ -85,55 +85,36 @@ void check_ropes(const Rules& rules) {
 
 namespace {
 
-void check_heads(const Rules& rules, const std::string& path, const Attention& op) {
-  rules.range(path + ".n_heads", op.n_heads, 1, kMaxWidth);
-  rules.range(path + ".n_kv_heads", op.n_kv_heads, 1, kMaxWidth);
-  rules.range(path + ".d_k", op.d_k, 1, kMaxWidth);
-  rules.range(path + ".d_v", op.d_v, 1, kMaxWidth);
-  if (op.n_heads % op.n_kv_heads != 0)
-    rules.fail(path + ".n_kv_heads", "must divide n_heads", cat(op.n_kv_heads),
-               cat("a divisor of ", op.n_heads));
-  rules.require(op.n_heads <= kMaxWidth / op.d_k, path + ".d_k",
-                cat("n_heads x d_k is at most ", kMaxWidth));
-  rules.require(op.n_heads <= kMaxWidth / op.d_v, path + ".d_v",
-                cat("n_heads x d_v is at most ", kMaxWidth));
-  rules.factor(path + ".scale", op.scale);
+void check_ffn(const Rules& rules, const std::string& path, const Ffn& op) {
+  rules.range(path + ".d_ff", op.d_ff, 1, kMaxWidth);
+  rules.require(op.gated || (!op.clamp && op.up_offset == 0), path + ".gated",
+                "clamp and up_offset belong to gated feed-forward ops");
+  if (op.clamp) rules.positive(path + ".clamp", *op.clamp);
+  rules.between(path + ".up_offset", op.up_offset, -1e6, 1e6);
 }
 
-void check_rotation(const Rules& rules, const std::string& path, const Attention& op) {
-  rules.resolves(path + ".rope", *op.rope, rules.contract.ropes, "ropes");
-  rules.require(op.d_k % 2 == 0, path + ".d_k", "heads that are rotated have an even width");
-  const std::size_t dims = rules.contract.ropes.at(*op.rope).dims;
-  if (dims > op.d_k)
-    rules.fail(path + ".rope", "rotates more dimensions than a head has", cat(dims),
-               cat("at most ", op.d_k));
+void check_router(const Rules& rules, const std::string& path, const Moe& op) {
+  const Router& router = op.router;
+  rules.range(path + ".n_groups", router.n_groups, 1, op.n_experts);
+  rules.range(path + ".top_groups", router.top_groups, 1, router.n_groups);
+  if (op.n_experts % router.n_groups != 0)
+    rules.fail(path + ".n_groups", "must divide n_experts", cat(router.n_groups),
+               cat("a divisor of ", op.n_experts));
+  const std::size_t group = op.n_experts / router.n_groups;
+  rules.require(router.group_score != GroupScore::top2_sum || group >= 2 || router.n_groups == 1,
+                path + ".group_score", "top2_sum needs two experts in a group");
+  rules.require(op.top_k <= group * router.top_groups, path + ".top_groups",
+                "the best groups hold fewer experts than top_k");
+  rules.between(path + ".normalize_eps", router.normalize_eps, 0, 1);
+  rules.factor(path + ".scale", router.scale);
 }
 
-void check_mask(const Rules& rules, const std::string& path, const Mask& mask) {
-  rules.require(mask.kind == MaskKind::causal, path + ".kind", "a decoder's mask is causal");
-  if (mask.window) rules.range(path + ".window", *mask.window, 1, kMaxPositions);
-  rules.range(path + ".sinks", mask.sinks, 0, kMaxPositions);
-  rules.require(mask.window || mask.sinks == 0, path + ".sinks", "sinks belong to a window");
-}
-
-void check_alibi(const Rules& rules, const std::string& path, const Attention& op) {
-  if (op.alibi->slopes.size() != op.n_heads)
-    rules.fail(path + ".slopes", "one slope per head", cat(op.alibi->slopes.size()),
-               cat(op.n_heads));
-  for (std::size_t i = 0; i < op.n_heads; ++i)
-    rules.require(std::isfinite(op.alibi->slopes[i]), cat(path, ".slopes[", i, "]"),
-                  "a slope is finite");
-}
-
-void check_attention(const Rules& rules, const std::string& path, const Attention& op) {
-  check_heads(rules, path, op);
-  if (op.qk_norm) rules.norm_resolves(path + ".qk_norm.norm", op.qk_norm->norm);
-  if (op.rope) check_rotation(rules, path, op);
-  check_mask(rules, path + ".mask", op.mask);
-  if (op.softcap) rules.positive(path + ".softcap", *op.softcap);
-  if (op.alibi) check_alibi(rules, path + ".alibi", op);
-  rules.require(!op.kv_from || (!op.bias_k && !op.bias_v), path + ".bias",
-                "an op that reads another layer's cache has no K and V projections to bias");
+void check_moe(const Rules& rules, const std::string& path, const Moe& op) {
+  rules.range(path + ".n_experts", op.n_experts, 1, kMaxExperts);
+  rules.range(path + ".top_k", op.top_k, 1, op.n_experts);
+  check_ffn(rules, path + ".expert", op.expert);
+  check_router(rules, path + ".router", op);
+  if (op.shared) check_ffn(rules, path + ".shared", op.shared->ffn);
 }
 
 }  // namespace
@@ -143,10 +124,16 @@ void check_ops(const Rules& rules) {
   for (const auto& [name, op] : rules.contract.ops) {
     const std::string path = cat("ops.", name);
     rules.require(op.attention.has_value() == (op.kind == OpKind::attention) &&
-                      op.ffn.has_value() == (op.kind == OpKind::ffn),
+                      op.mla.has_value() == (op.kind == OpKind::mla) &&
+                      op.nsa.has_value() == (op.kind == OpKind::nsa) &&
+                      op.ffn.has_value() == (op.kind == OpKind::ffn) &&
+                      op.moe.has_value() == (op.kind == OpKind::moe),
                   path + ".kind", "an op holds the keys of its kind");
     if (op.attention) check_attention(rules, path, *op.attention);
-    if (op.ffn) rules.range(path + ".d_ff", op.ffn->d_ff, 1, kMaxWidth);
+    if (op.mla) check_mla(rules, path, *op.mla);
+    if (op.nsa) check_nsa(rules, path, *op.nsa);
+    if (op.ffn) check_ffn(rules, path, *op.ffn);
+    if (op.moe) check_moe(rules, path, *op.moe);
   }
   check_names(rules, "blocks", rules.contract.blocks);
 }

@@ -12,6 +12,8 @@ void check_tokens(const Rules& rules) {
   if (tokens.bos) rules.token_id("tokens.bos", *tokens.bos);
   if (tokens.pad) rules.token_id("tokens.pad", *tokens.pad);
   if (tokens.unk) rules.token_id("tokens.unk", *tokens.unk);
+  if (tokens.mask) rules.token_id("tokens.mask", *tokens.mask);
+  if (tokens.decoder_start) rules.token_id("tokens.decoder_start", *tokens.decoder_start);
   rules.range("tokens.eos", tokens.eos.size(), 0, kMaxIds);
   for (std::size_t i = 0; i < tokens.eos.size(); ++i)
     rules.token_id(cat("tokens.eos[", i, "]"), tokens.eos[i]);
@@ -20,7 +22,45 @@ void check_tokens(const Rules& rules) {
                 "there is no eos token to add");
 }
 
+namespace {
+
+void check_id_list(const Rules& rules, const std::string& path,
+                   const std::vector<std::int32_t>& ids) {
+  rules.range(path, ids.size(), 0, kMaxIds);
+  for (std::size_t i = 0; i < ids.size(); ++i) rules.token_id(cat(path, "[", i, "]"), ids[i]);
+}
+
+// What beam search and the rules about single tokens need.
+void check_search(const Rules& rules, const Generation& generation) {
+  const auto at_least = [&](const std::optional<std::int64_t>& value, std::int64_t low,
+                            std::string_view path) {
+    rules.require(!value || *value >= low, path, cat("must be at least ", low));
+  };
+  at_least(generation.min_new_tokens, 0, "generation.min_new_tokens");
+  at_least(generation.max_length, 1, "generation.max_length");
+  at_least(generation.min_length, 0, "generation.min_length");
+  at_least(generation.n_beams, 1, "generation.n_beams");
+  at_least(generation.no_repeat_ngram, 0, "generation.no_repeat_ngram");
+  rules.require(!generation.n_beams || *generation.n_beams <= kMaxBeams, "generation.n_beams",
+                cat("is at most ", kMaxBeams));
+  if (generation.length_penalty)
+    rules.between("generation.length_penalty", *generation.length_penalty, -100, 100);
+  if (generation.forced_bos) rules.token_id("generation.forced_bos", *generation.forced_bos);
+  if (generation.forced_eos) rules.token_id("generation.forced_eos", *generation.forced_eos);
+  check_id_list(rules, "generation.suppress", generation.suppress);
+  check_id_list(rules, "generation.begin_suppress", generation.begin_suppress);
+  rules.range("generation.bad_words", generation.bad_words.size(), 0, kMaxIds);
+  for (std::size_t i = 0; i < generation.bad_words.size(); ++i) {
+    rules.require(!generation.bad_words[i].empty(), cat("generation.bad_words[", i, "]"),
+                  "a banned sequence has a token");
+    check_id_list(rules, cat("generation.bad_words[", i, "]"), generation.bad_words[i]);
+  }
+}
+
+}  // namespace
+
 void check_generation(const Rules& rules) {
+  check_search(rules, rules.contract.generation);
   const Generation& generation = rules.contract.generation;
   if (generation.temperature)
     rules.between("generation.temperature", *generation.temperature, 0, 1e6);
@@ -45,11 +85,6 @@ void check_steps(const Rules& rules, const std::string& path,
   }
 }
 
-void check_ids(const Rules& rules, const std::string& path, const std::vector<std::int32_t>& ids) {
-  rules.range(path, ids.size(), 0, kMaxIds);
-  for (std::size_t i = 0; i < ids.size(); ++i) rules.token_id(cat(path, "[", i, "]"), ids[i]);
-}
-
 template <class Names>
 void check_word(const Rules& rules, std::string_view path, std::string_view word,
                 const Names& names) {
@@ -70,8 +105,8 @@ void check_tokenizer(const Rules& rules) {
   check_steps(rules, "tokenizer.normalizers", tokenizer.normalizers);
   check_steps(rules, "tokenizer.pre_tokenizers", tokenizer.pre_tokenizers);
   if (tokenizer.unk_id) rules.token_id("tokenizer.unk_id", *tokenizer.unk_id);
-  check_ids(rules, "tokenizer.prefix_ids", tokenizer.prefix_ids);
-  check_ids(rules, "tokenizer.suffix_ids", tokenizer.suffix_ids);
+  check_id_list(rules, "tokenizer.prefix_ids", tokenizer.prefix_ids);
+  check_id_list(rules, "tokenizer.suffix_ids", tokenizer.suffix_ids);
   rules.label("tokenizer.decoder", tokenizer.decoder);
   rules.range("tokenizer.added", tokenizer.added.size(), 0, kMaxAddedTokens);
   for (std::size_t i = 0; i < tokenizer.added.size(); ++i) {

@@ -24,32 +24,53 @@ inline constexpr base::EnumName<RopeSwitchKind> kRopeSwitchKinds[] = {
 inline constexpr base::EnumName<PositionTableKind> kPositionTableKinds[] = {
     {"learned", PositionTableKind::learned}, {"sinusoidal", PositionTableKind::sinusoidal}};
 inline constexpr base::EnumName<MaskKind> kMaskKinds[] = {
-    {"causal", MaskKind::causal}, {"bidirectional", MaskKind::bidirectional}};
-inline constexpr base::EnumName<bool> kQkNormOver[] = {{"head", false}, {"all", true}};
+    {"causal", MaskKind::causal},
+    {"bidirectional", MaskKind::bidirectional},
+    {"prefix", MaskKind::prefix}};
+inline constexpr base::EnumName<SinusoidOrder> kSinusoidOrders[] = {
+    {"halves", SinusoidOrder::halves}, {"interleaved", SinusoidOrder::interleaved}};
+inline constexpr base::EnumName<QkNormOver> kQkNormOver[] = {{"head", QkNormOver::head},
+                                                             {"all", QkNormOver::all},
+                                                             {"each_head", QkNormOver::each_head}};
+inline constexpr base::EnumName<AttentionSource> kAttentionSources[] = {
+    {"self", AttentionSource::self}, {"encoder", AttentionSource::encoder}};
 inline constexpr base::EnumName<Activation> kActivations[] = {
     {"relu", Activation::relu},
     {"silu", Activation::silu},
     {"gelu_erf", Activation::gelu_erf},
     {"gelu_tanh", Activation::gelu_tanh},
-    {"gelu_quick", Activation::gelu_quick}};
+    {"gelu_quick", Activation::gelu_quick},
+    {"tanh", Activation::tanh}};
+inline constexpr base::EnumName<RouterScore> kRouterScores[] = {
+    {"softmax", RouterScore::softmax},
+    {"softmax_selected", RouterScore::softmax_selected},
+    {"sigmoid", RouterScore::sigmoid}};
+inline constexpr base::EnumName<GroupScore> kGroupScores[] = {{"max", GroupScore::max},
+                                                              {"top2_sum", GroupScore::top2_sum}};
 inline constexpr base::EnumName<OpKind> kOpKinds[] = {{"attention", OpKind::attention},
-                                                      {"ffn", OpKind::ffn}};
+                                                      {"mla", OpKind::mla},
+                                                      {"nsa", OpKind::nsa},
+                                                      {"ffn", OpKind::ffn},
+                                                      {"moe", OpKind::moe}};
+inline constexpr base::EnumName<Pool> kPools[] = {
+    {"first", Pool::first}, {"last", Pool::last}, {"mean", Pool::mean}};
+inline constexpr base::EnumName<bool> kEncoderTokens[] = {{"own", true}, {"shared", false}};
 inline constexpr base::EnumName<Residual> kResiduals[] = {{"sequential", Residual::sequential},
                                                           {"parallel", Residual::parallel}};
 inline constexpr base::EnumName<HeadKind> kHeadKinds[] = {{"lm", HeadKind::lm},
+                                                          {"classify", HeadKind::classify},
                                                           {"none", HeadKind::none}};
 
 // Labels: the value is the word itself.
 inline constexpr base::EnumName<std::string_view> kRopeRules[] = {
     {"default", "default"}, {"linear", "linear"}, {"ntk", "ntk"},          {"dynamic", "dynamic"},
     {"llama3", "llama3"},   {"yarn", "yarn"},     {"longrope", "longrope"}};
+inline constexpr base::EnumName<std::string_view> kEarlyStopping[] = {
+    {"true", "true"}, {"false", "false"}, {"never", "never"}};
 inline constexpr base::EnumName<std::string_view> kTokenizerModels[] = {{"bpe", "bpe"},
                                                                         {"none", "none"}};
 inline constexpr base::EnumName<std::string_view> kBuiltinTemplates[] = {{"", ""},
                                                                          {"chatml", "chatml"}};
-
-// Words of the contract's language that later versions run; refused by name, not as unknown.
-inline constexpr std::string_view kLaterOpKinds[] = {"mla", "moe"};
 
 // The cache section's text: derived, written for people.
 inline constexpr std::string_view kCacheGranularity = "per token and KV head";

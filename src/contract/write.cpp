@@ -14,7 +14,7 @@ std::string write_contract(const Contract& contract) {
 // hashed already.
 std::uint64_t structural_hash(const Contract& contract) {
   base::Json document = contract_document(contract);
-  for (const char* key : {"name", "family", "cache", "generation", "chat", "quantization", "counts",
+  for (const char* key : {"name", "family", "cache", "pooling", "generation", "chat", "quantization", "counts",
                           "source", "weights"})
     document.erase(key);
   for (auto& rope : document["ropes"]) {

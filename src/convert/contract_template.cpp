@@ -51,12 +51,20 @@ void fill_neutral(Json& contract, const Json& neutral, std::string_view where) {
   Json embedding = neutral["embedding"];
   embedding["d_embed"] = contract.contains("d_model") ? contract["d_model"] : Json();
   contract["embedding"] = merged(std::move(embedding), object_at(contract, "embedding", where));
+  if (Json& table = contract["embedding"]["positions"]; table.is_object())
+    table = over_neutral(neutral, "positions", table);
   contract["head"] = over_neutral(neutral, "head", object_at(contract, "head", where));
   for (auto& [name, norm] : object_at(contract, "norms", where).items())
     norm = over_neutral(neutral, "norm", norm);
   for (auto& [name, op] : object_at(contract, "ops", where).items()) {
     const bool named = op.is_object() && op.contains("kind") && op["kind"].is_string();
-    if (named) op = over_neutral(neutral, op["kind"].get<std::string>().c_str(), op);
+    if (!named) continue;
+    op = over_neutral(neutral, op["kind"].get<std::string>().c_str(), op);
+    for (const char* part : {"expert", "shared"})
+      if (op.contains(part) && op[part].is_object())
+        op[part] = over_neutral(neutral, "ffn", op[part]);
+    if (op.contains("shared") && op["shared"].is_object())
+      op["shared"] = over_neutral(neutral, "shared_expert", op["shared"]);
   }
   fill_blocks(contract, neutral, where);
   fill_stack(contract, "encoder", neutral, where);

@@ -102,6 +102,16 @@ std::string Policy::type_for(const contract::TensorSpec& spec, std::string_view 
     note = "--output-tensor-type";
     return output_;
   }
+  // A wrong expert costs more than these few weights; latent projections are used in two orders, which
+  // agree only while the activations stay float.
+  if (spec.role == TensorRole::router) {
+    note = "routers stay f32";
+    return "f32";
+  }
+  if (spec.role == TensorRole::latent && type_ != "f32" && type_ != "f16") {
+    note = "latent projections stay float";
+    return "bf16";
+  }
   // Measured on a 135M chat model (docs/DECISIONS.md): the value projection is 2 % of the weights and a third of
   // the KL divergence of q4; the tied head is used twice.
   const bool value = spec.role == TensorRole::attention_v;
@@ -146,7 +156,7 @@ std::string Policy::describe() const {
   if (!output_.empty()) text += cat("; head ", output_);
   for (const Override& entry : overrides_)
     text += cat("; ", base::printable(entry.text, 60), " -> ", entry.type);
-  return text + "; vectors and position tables f32";
+  return text + "; routers, vectors and position tables f32, latent projections float";
 }
 
 bool is_quantized(DType type) {

@@ -89,38 +89,6 @@ Json architecture_of(const checkpoint::Checkpoint& checkpoint) {
 
 }  // namespace
 
-std::string_view role_name(TensorRole role) {
-  switch (role) {
-    case TensorRole::embedding:
-      return "embedding";
-    case TensorRole::positions:
-      return "positions";
-    case TensorRole::norm:
-      return "norm";
-    case TensorRole::attention_q:
-      return "attention q";
-    case TensorRole::attention_k:
-      return "attention k";
-    case TensorRole::attention_v:
-      return "attention v";
-    case TensorRole::attention_o:
-      return "attention o";
-    case TensorRole::ffn_gate:
-      return "ffn gate";
-    case TensorRole::ffn_up:
-      return "ffn up";
-    case TensorRole::ffn_down:
-      return "ffn down";
-    case TensorRole::head:
-      return "head";
-    case TensorRole::bias:
-      return "bias";
-    case TensorRole::other:
-      return "other";
-  }
-  return "other";
-}
-
 double RoleReport::bits() const {
   return parameters == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(parameters);
 }
@@ -131,7 +99,7 @@ double RoleReport::relative_rmse() const {
 
 void add_to_roles(const PlannedTensor& tensor, const TensorError& error,
                   std::vector<RoleReport>& roles) {
-  const std::string_view role = role_name(tensor.spec.role), format = tensor.format->name;
+  const std::string_view role = contract::role_name(tensor.spec.role), format = tensor.format->name;
   auto line = std::find_if(roles.begin(), roles.end(), [&](const RoleReport& entry) {
     return entry.role == role && entry.format == format;
   });

@@ -15,7 +15,6 @@
 
 namespace quern::convert {
 
-std::string_view role_name(contract::TensorRole role);
 
 // Adds a tensor to the line of its role and format.
 void add_to_roles(const PlannedTensor& tensor, const TensorError& error,

@@ -56,7 +56,7 @@ struct NormArgs {
   bool accumulate_f64;
 };
 
-enum class ActivationOp { relu, silu, gelu_erf, gelu_tanh, gelu_quick };
+enum class ActivationOp { relu, silu, gelu_erf, gelu_tanh, gelu_quick, tanh };
 
 inline constexpr std::size_t kMaxFormats = 16;
 

@@ -34,10 +34,10 @@ void place_heads(const Step& step, const Attention& op, const std::optional<Norm
                  std::size_t n_heads, std::size_t token) {
   const kernels::Kernels& kernels = *step.model.kernels;
   const std::size_t d_k = op.spec->d_k;
-  if (norm && op.spec->qk_norm->over_all_heads) kernels.norm(norm->args, x, x);
+  if (norm && op.spec->qk_norm->over == contract::QkNormOver::all) kernels.norm(norm->args, x, x);
   for (std::size_t head = 0; head < n_heads; ++head) {
     float* row = x + head * d_k;
-    if (norm && !op.spec->qk_norm->over_all_heads) kernels.norm(norm->args, row, row);
+    if (norm && op.spec->qk_norm->over != contract::QkNormOver::all) kernels.norm(norm->args, row, row);
     if (op.rope)
       kernels.rope(row, step.positions.cosine(*op.rope, token),
                    step.positions.sine(*op.rope, token), step.positions.half(*op.rope),

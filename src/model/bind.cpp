@@ -27,6 +27,8 @@ kernels::ActivationOp activation_op(contract::Activation activation) {
       return kernels::ActivationOp::gelu_tanh;
     case contract::Activation::gelu_quick:
       return kernels::ActivationOp::gelu_quick;
+    case contract::Activation::tanh:
+      return kernels::ActivationOp::tanh;
   }
   QUERN_ASSERT(!"activation without a kernel");
   return kernels::ActivationOp::relu;
@@ -205,7 +207,7 @@ Attention Binder::attention(const contract::Attention& spec, const std::string& 
     result.v = linear(prefix + "v", spec.bias_v);
   }
   if (spec.qk_norm) {
-    const bool all = spec.qk_norm->over_all_heads;
+    const bool all = spec.qk_norm->over == contract::QkNormOver::all;
     result.q_norm =
         norm(spec.qk_norm->norm, prefix + "q_norm", all ? spec.n_heads * spec.d_k : spec.d_k);
     if (result.owns_cache)
@@ -264,6 +266,21 @@ void refuse_unsupported(const contract::Contract& contract) {
     refuse("model.json: embedding.token_types", "a token type table");
   if (contract.embedding.project_in || contract.embedding.d_embed != contract.d_model)
     refuse("model.json: embedding.project_in", "a projection of the embedding");
+  for (const auto& [name, op] : contract.ops) {
+    const std::string place = cat("model.json: ops.", name);
+    if (op.mla) refuse(place, "latent attention");
+    if (op.nsa) refuse(place, "native sparse attention");
+    if (op.moe) refuse(place, "a mixture of experts");
+    if (op.ffn && (op.ffn->clamp || op.ffn->up_offset != 0)) refuse(place, "a clamped gate");
+    if (op.attention && (op.attention->relative_bias || op.attention->clip_qkv ||
+                         op.attention->source != contract::AttentionSource::self))
+      refuse(place, "relative_bias, clip_qkv or attention over an encoder");
+    if (op.attention && op.attention->qk_norm &&
+        op.attention->qk_norm->over == contract::QkNormOver::each_head)
+      refuse(place, "qk_norm over each_head");
+  }
+  if (contract.head.transform || contract.head.kind == contract::HeadKind::classify)
+    refuse("model.json: head", "a transform or classifier");
   for (const auto& [name, op] : contract.ops)
     if (op.attention && op.attention->mask.kind != contract::MaskKind::causal)
       refuse(cat("model.json: ops.", name, ".mask"), "bidirectional attention in a decoder");

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/strings.hpp"
 #include "model/attention.hpp"
 #include "model/ffn.hpp"
@@ -34,6 +35,10 @@ void run_op(Step& step, const Branch& branch, const Rows& h, const Rows& y) {
       return run_attention(step, *branch.attention, h, y);
     case contract::OpKind::ffn:
       return run_ffn(step, *branch.ffn, h, y);
+    case contract::OpKind::mla:
+    case contract::OpKind::nsa:
+    case contract::OpKind::moe:
+      QUERN_ASSERT(!"refused by bind");
   }
 }
 

@@ -56,12 +56,14 @@ double exact(ActivationOp op, double x) {
       return x / (1 + std::exp(-2 * u));
     case ActivationOp::gelu_quick:
       return x / (1 + std::exp(-1.702 * x));
+    case ActivationOp::tanh:
+      return std::tanh(x);
   }
   return 0;
 }
 constexpr ActivationOp kActivations[] = {ActivationOp::relu, ActivationOp::silu,
                                          ActivationOp::gelu_erf, ActivationOp::gelu_tanh,
-                                         ActivationOp::gelu_quick};
+                                         ActivationOp::gelu_quick, ActivationOp::tanh};
 
 }  // namespace
 

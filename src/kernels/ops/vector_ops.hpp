@@ -207,6 +207,9 @@ struct VectorOps {
       case ActivationOp::gelu_quick:
         body([](V16 x) { return gelu_quick(x); });
         break;
+      case ActivationOp::tanh:
+        body([](V16 x) { return E::tanh(x); });
+        break;
     }
   }
 };
