@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Every family against its reference implementation, with its options flipped.
+
+Makes tiny random checkpoints with `transformers` (pip install torch transformers safetensors), one per
+line of VARIANTS, and compares quern's float32 logits with the reference's, in one prefill and token by
+token.  usage: variants.py QUERN QUERN_CONVERT [--keep DIR] [--seed N] [NAME...]   (NAME: a prefix)
+
+Weights are drawn away from the symmetry of an initialization: norms in 0.5 .. 1.5, biases, sinks and
+position tables not zero. Checkpoints are stored as bfloat16 and both sides compute in float32.
+"""
+import argparse, copy, json, pathlib, shutil, subprocess, sys, tempfile
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import save_file, load_file
+
+N, VOCAB = 80, 323          # tokens of a case; an odd vocabulary
+DEC = dict(vocab_size=VOCAB, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+LL = dict(DEC, hidden_size=72, intermediate_size=104, num_hidden_layers=3, num_attention_heads=6,
+          num_key_value_heads=2, max_position_embeddings=256)
+MOE = dict(LL, num_experts_per_tok=3)
+DS = dict(DEC, hidden_size=72, intermediate_size=104, moe_intermediate_size=56, num_hidden_layers=3,
+          num_attention_heads=6, num_key_value_heads=6, max_position_embeddings=256, q_lora_rank=40,
+          kv_lora_rank=24, qk_nope_head_dim=20, qk_rope_head_dim=12, v_head_dim=28, n_routed_experts=12,
+          num_experts_per_tok=3, n_shared_experts=2, n_group=3, topk_group=2, first_k_dense_replace=1)
+GPT2 = dict(DEC, n_embd=72, n_layer=3, n_head=6, n_positions=256)
+ENC = dict(vocab_size=VOCAB, pad_token_id=0, hidden_size=72, num_hidden_layers=3, num_attention_heads=6,
+           intermediate_size=104, max_position_embeddings=256)
+T5 = dict(vocab_size=VOCAB, d_model=72, d_kv=20, d_ff=104, num_layers=2, num_decoder_layers=3, num_heads=5,
+          relative_attention_num_buckets=12, relative_attention_max_distance=37, pad_token_id=0, eos_token_id=1,
+          decoder_start_token_id=0)
+BART = dict(vocab_size=VOCAB, d_model=72, encoder_layers=2, decoder_layers=3, encoder_attention_heads=6,
+            decoder_attention_heads=4, encoder_ffn_dim=104, decoder_ffn_dim=88, max_position_embeddings=256)
+YARN = dict(rope_type="yarn", rope_theta=1e4, factor=4.0, original_max_position_embeddings=64)
+LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=64)
+
+
+def longrope(dims, theta=1e4, n=64):
+    return dict(rope_type="longrope", rope_theta=theta, original_max_position_embeddings=n,
+                short_factor=[1.0 + 0.01 * i for i in range(dims // 2)],
+                long_factor=[1.5 + 0.1 * i for i in range(dims // 2)])
+
+
+def rope(theta=1e4, **more):
+    return dict(rope_theta=theta, **(more or dict(rope_type="default")))
+
+
+CAUSAL, SEQ2SEQ, MLM = "causal", "seq2seq", "mlm"
+# name -> (model_type, kind, base, [option sets]); the first option set is the plain one.
+VARIANTS = {
+    "llama": ("llama", CAUSAL, LL, [
+        {}, dict(attention_bias=True), dict(mlp_bias=True), dict(tie_word_embeddings=True), dict(head_dim=20),
+        dict(num_key_value_heads=6), dict(num_key_value_heads=1), dict(rope_parameters=rope(rope_type="linear", factor=2.5)),
+        dict(rope_parameters=LLAMA3), dict(rope_parameters=YARN), dict(rope_parameters=dict(YARN, beta_fast=16.0, beta_slow=2.0, attention_factor=1.2)),
+        dict(rope_parameters=rope(rope_type="dynamic", factor=2.0), max_position_embeddings=48),
+        dict(hidden_act="gelu"), dict(rms_norm_eps=1e-3)]),
+    "mistral": ("mistral", CAUSAL, LL, [dict(sliding_window=None), dict(sliding_window=7), dict(head_dim=20, sliding_window=33)]),
+    "qwen2": ("qwen2", CAUSAL, LL, [{}, dict(use_sliding_window=True, sliding_window=9, max_window_layers=1),
+              dict(tie_word_embeddings=True, num_key_value_heads=6),
+              dict(layer_types=["sliding_attention", "full_attention", "sliding_attention"], use_sliding_window=True, sliding_window=11)]),
+    "qwen3": ("qwen3", CAUSAL, dict(LL, head_dim=20), [{}, dict(attention_bias=True), dict(tie_word_embeddings=True),
+              dict(use_sliding_window=True, sliding_window=9, max_window_layers=2)]),
+    "glm": ("glm", CAUSAL, dict(LL, head_dim=12), [{}, dict(attention_bias=True), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"), head_dim=20)]),
+    "glm4": ("glm4", CAUSAL, dict(LL, head_dim=12), [{}, dict(attention_bias=True, head_dim=16)]),
+    "gemma": ("gemma", CAUSAL, dict(LL, head_dim=20), [{}, dict(num_key_value_heads=1), dict(hidden_act="gelu")]),
+    "gemma2": ("gemma2", CAUSAL, dict(LL, head_dim=20, sliding_window=9, query_pre_attn_scalar=18), [{}, dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None, num_hidden_layers=5),
+               dict(attention_bias=True)]),
+    "gemma3": ("gemma3_text", CAUSAL, dict(LL, head_dim=20, sliding_window=9, query_pre_attn_scalar=18, num_hidden_layers=7), [{}, dict(num_hidden_layers=2),
+               dict(layer_types=["full_attention", "sliding_attention", "full_attention"], num_hidden_layers=3),
+               dict(rope_parameters={"sliding_attention": rope(1e4), "full_attention": rope(1e6, rope_type="linear", factor=8.0)})]),
+    "phi3": ("phi3", CAUSAL, dict(LL, pad_token_id=0), [{}, dict(sliding_window=8), dict(rope_parameters=dict(longrope(12), partial_rotary_factor=1.0), original_max_position_embeddings=64),
+             dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"))]),
+    "olmo2": ("olmo2", CAUSAL, LL, [{}, dict(attention_bias=True), dict(num_key_value_heads=6, tie_word_embeddings=True)]),
+    "olmo": ("olmo", CAUSAL, LL, [{}, dict(clip_qkv=0.5)]),
+    "cohere": ("cohere", CAUSAL, LL, [{}, dict(use_qk_norm=True), dict(attention_bias=True, logit_scale=0.3)]),
+    "cohere2": ("cohere2", CAUSAL, dict(LL, sliding_window=9, num_hidden_layers=5), [{}]),
+    "granite": ("granite", CAUSAL, LL, [dict(embedding_multiplier=3.0, attention_multiplier=0.2, residual_multiplier=0.7, logits_scaling=2.0), dict(attention_bias=True, mlp_bias=True)]),
+    "smollm3": ("smollm3", CAUSAL, dict(LL, num_hidden_layers=5), [{}, dict(no_rope_layers=[1, 0, 1, 0, 1]), dict(no_rope_layer_interval=2), dict(attention_bias=True, tie_word_embeddings=True),
+                dict(use_sliding_window=True, sliding_window=9, layer_types=["sliding_attention", "full_attention"] * 2 + ["sliding_attention"])]),
+    "stablelm": ("stablelm", CAUSAL, LL, [{}, dict(use_qkv_bias=True), dict(qk_layernorm=True), dict(use_parallel_residual=True), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"))]),
+    "starcoder2": ("starcoder2", CAUSAL, LL, [{}, dict(use_bias=False), dict(sliding_window=9), dict(tie_word_embeddings=False)]),
+    "phi": ("phi", CAUSAL, dict(LL, num_key_value_heads=6), [{}, dict(qk_layernorm=True), dict(num_key_value_heads=2), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default"))]),
+    "gptneox": ("gpt_neox", CAUSAL, dict(LL, hidden_act="gelu"), [{}, dict(use_parallel_residual=False), dict(attention_bias=False), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), dict(tie_word_embeddings=True)]),
+    "gptj": ("gptj", CAUSAL, dict(GPT2, rotary_dim=8), [{}, dict(rotary_dim=12), dict(n_inner=100, activation_function="gelu")]),
+    "gpt2": ("gpt2", CAUSAL, GPT2, [{}, dict(n_inner=100), dict(scale_attn_by_inverse_layer_idx=True), dict(scale_attn_weights=False), dict(activation_function="relu"), dict(tie_word_embeddings=False)]),
+    "opt": ("opt", CAUSAL, dict(DEC, hidden_size=72, ffn_dim=104, num_hidden_layers=3, num_attention_heads=6, max_position_embeddings=256), [
+        {}, dict(word_embed_proj_dim=40), dict(do_layer_norm_before=False), dict(word_embed_proj_dim=40, do_layer_norm_before=False), dict(enable_bias=False), dict(layer_norm_elementwise_affine=False),
+        dict(activation_function="gelu", tie_word_embeddings=False)]),
+    "bloom": ("bloom", CAUSAL, dict(DEC, hidden_size=72, n_layer=3, n_head=6), [{}, dict(n_head=4, hidden_size=64), dict(tie_word_embeddings=False)]),
+    "mpt": ("mpt", CAUSAL, dict(DEC, d_model=72, n_heads=6, n_layers=3, max_seq_len=256, expansion_ratio=2), [{}, dict(attn_config=dict(alibi=True, clip_qkv=0.4)), dict(n_heads=4, attn_config=dict(alibi_bias_max=4)), dict(no_bias=True)]),
+    "falcon": ("falcon", CAUSAL, dict(DEC, hidden_size=72, num_hidden_layers=3, num_attention_heads=6), [
+        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False),
+        dict(new_decoder_architecture=True, num_kv_heads=2, alibi=False), dict(new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1, alibi=False),
+        dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=True, bias=True), dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=False, bias=True),
+        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False, bias=True, ffn_hidden_size=100)]),
+    "mixtral": ("mixtral", CAUSAL, dict(LL, num_local_experts=6, num_experts_per_tok=3), [{}, dict(sliding_window=9), dict(num_experts_per_tok=1), dict(head_dim=20)]),
+    "qwen2moe": ("qwen2_moe", CAUSAL, dict(MOE, moe_intermediate_size=56, shared_expert_intermediate_size=88, num_experts=7), [
+        {}, dict(norm_topk_prob=True), dict(mlp_only_layers=[1]), dict(decoder_sparse_step=2), dict(use_sliding_window=True, sliding_window=9, max_window_layers=1), dict(qkv_bias=False)]),
+    "qwen3moe": ("qwen3_moe", CAUSAL, dict(MOE, head_dim=20, moe_intermediate_size=56, num_experts=7), [{}, dict(norm_topk_prob=True), dict(mlp_only_layers=[0]), dict(decoder_sparse_step=2), dict(attention_bias=True)]),
+    "gptoss": ("gpt_oss", CAUSAL, dict(LL, head_dim=20, num_local_experts=6, num_experts_per_tok=2, sliding_window=9), [
+        {}, dict(rope_parameters=dict(YARN, truncate=False)), dict(rope_parameters=rope(5e4)), dict(num_hidden_layers=4, layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"]), dict(attention_bias=False)]),
+    "deepseek2": ("deepseek_v2", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(topk_method="group_limited_greedy"), dict(routed_scaling_factor=2.0, n_shared_experts=1), dict(first_k_dense_replace=0),
+                  dict(rope_parameters=dict(YARN, mscale=0.707, mscale_all_dim=0.707)), dict(attention_bias=True)]),
+    "deepseek3": ("deepseek_v3", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(n_group=1, topk_group=1), dict(norm_topk_prob=False), dict(rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), dict(first_k_dense_replace=3), dict(attention_bias=True)]),
+    "deepseek32": ("deepseek_v32", CAUSAL, dict(DS, index_topk=16, index_n_heads=3, index_head_dim=20), [{}, dict(index_topk=128), dict(index_topk=1, index_head_dim=36)]),
+    "bert": ("bert", MLM, ENC, [{}, dict(hidden_act="gelu_new"), dict(type_vocab_size=3), dict(hidden_act="relu", layer_norm_eps=1e-5), dict(tie_word_embeddings=False)]),
+    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1)]),
+    "xlmroberta": ("xlm-roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130, type_vocab_size=1), [{}]),
+    "distilbert": ("distilbert", MLM, dict(vocab_size=VOCAB, dim=72, n_layers=3, n_heads=6, hidden_dim=104, max_position_embeddings=256), [{}, dict(sinusoidal_pos_embds=True), dict(activation="relu")]),
+    "albert": ("albert", MLM, dict(ENC, embedding_size=24, num_hidden_layers=4), [{}, dict(num_hidden_groups=2), dict(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu")]),
+    "modernbert": ("modernbert", MLM, dict(ENC, num_hidden_layers=5, local_attention=14, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2), [{}, dict(global_attn_every_n_layers=2), dict(attention_bias=True, mlp_bias=True, norm_bias=True), dict(decoder_bias=False), dict(hidden_activation="silu", classifier_activation="relu")]),
+    "t5": ("t5", SEQ2SEQ, T5, [{}, dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False), dict(feed_forward_proj="gated-silu"), dict(tie_word_embeddings=False), dict(num_decoder_layers=1)]),
+    "mt5": ("mt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
+    "umt5": ("umt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
+    "bart": ("bart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True), dict(activation_function="relu"), dict(encoder_layers=1, decoder_layers=1), dict(tie_word_embeddings=False)]),
+    "mbart": ("mbart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True, activation_function="relu")]),
+    "marian": ("marian", SEQ2SEQ, dict(BART, pad_token_id=VOCAB - 1, eos_token_id=0, decoder_start_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [dict(scale_embedding=True, activation_function="swish"), dict(scale_embedding=False), dict(activation_function="relu", encoder_layers=1),
+               dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=201, tie_word_embeddings=False, pad_token_id=200, decoder_start_token_id=200)]),
+    "pegasus": ("pegasus", SEQ2SEQ, dict(BART, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, scale_embedding=True), [{}]),
+}
+KINDS = {CAUSAL: transformers.AutoModelForCausalLM, SEQ2SEQ: transformers.AutoModelForSeq2SeqLM, MLM: transformers.AutoModelForMaskedLM}
+
+
+def randomize(model, seed):
+    generator = torch.Generator().manual_seed(seed)
+    seen = set()
+    with torch.no_grad():
+        for name, p in list(model.named_parameters()) + list(model.named_buffers()):
+            if p.data_ptr() in seen or not p.is_floating_point() or "inv_freq" in name: continue
+            seen.add(p.data_ptr())
+            normal = torch.empty(p.shape).normal_(generator=generator)
+            uniform = torch.empty(p.shape).uniform_(generator=generator)
+            norm = "norm" in name.lower() or ".ln" in name or "ln_" in name
+            if p.dim() <= 1 or (norm and p.dim() == 2):
+                value = (0.5 + uniform if norm and name.endswith("weight") else 0.3 * normal)
+            elif "embed" in name or "wte" in name or "wpe" in name or "shared" in name: value = 0.7 * normal
+            else: value = normal * (1.6 / p.shape[-1] ** 0.5)
+            p.copy_(value.to(torch.bfloat16).to(p.dtype))
+
+
+def old_spelling(config):
+    """rope_parameters -> rope_theta and rope_scaling, as files before transformers 5 have it."""
+    values = config.pop("rope_parameters", None)
+    if not isinstance(values, dict) or any(isinstance(v, dict) for v in values.values()): return None
+    values = dict(values)
+    config["rope_theta"] = values.pop("rope_theta", 10000.0)
+    if "partial_rotary_factor" in values: config["partial_rotary_factor"] = values.pop("partial_rotary_factor")
+    config["rope_scaling"] = None if values.get("rope_type", "default") == "default" else values
+    return config
+
+
+def make(path, model_type, kind, options, seed):
+    config = transformers.AutoConfig.for_model(model_type, **copy.deepcopy(options))
+    config._attn_implementation = "eager"
+    model = KINDS[kind].from_config(config).float().eval()
+    randomize(model, seed)
+    model.tie_weights()
+    copy.deepcopy(model).to(torch.bfloat16).save_pretrained(path)  # a copy: buffers such as inv_freq stay float32
+    ids = torch.randint(3, min(getattr(config, "decoder_vocab_size", VOCAB) or VOCAB, VOCAB) - 2, (1, N), generator=torch.Generator().manual_seed(seed + 1))
+    expected = {"input_ids": ids[0].to(torch.int32)}
+    with torch.no_grad():
+        if kind == SEQ2SEQ:
+            decoder = torch.cat([torch.tensor([[config.decoder_start_token_id]]), ids[:, 5:44]], 1)
+            logits = model(input_ids=ids, decoder_input_ids=decoder, use_cache=False).logits[0]
+            expected["decoder_input_ids"] = decoder[0].to(torch.int32)
+        elif kind == MLM:
+            types = torch.zeros_like(ids)
+            if getattr(config, "type_vocab_size", 1) > 1: types[:, N // 2:] = config.type_vocab_size - 1; expected["token_type_ids"] = types[0].to(torch.int32)
+            call = dict(input_ids=ids)
+            if "token_type_ids" in expected: call["token_type_ids"] = types
+            logits = model(**call).logits[0]
+        else: logits = model(input_ids=ids, use_cache=False).logits[0]
+    expected["logits"] = logits.float().contiguous()
+    return expected
+
+
+def run(*command):
+    r = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300)
+    if r.returncode: raise RuntimeError((r.stderr.strip().splitlines() or [f"exit {r.returncode}"])[-1][:300])
+
+
+def check(quern, convert, source, expected, kind, work):
+    run(convert, source, work / "m", "--type", "f32")
+    text = lambda a: " ".join(map(str, a.tolist()))
+    (work / "ids").write_text(text(expected.get("decoder_input_ids", expected["input_ids"])))
+    args = [quern, "logits", "--deterministic", "-m", work / "m", "--ids-file", work / "ids"]
+    if kind == SEQ2SEQ: (work / "enc").write_text(text(expected["input_ids"])); args += ["--encoder-ids-file", work / "enc"]
+    if "token_type_ids" in expected: (work / "tt").write_text(text(expected["token_type_ids"])); args += ["--token-types-file", work / "tt"]
+    if kind != MLM: args += ["-ctk", "f32", "-ctv", "f32"]
+    run(*args, "-o", work / "o.npy")
+    got, want = np.load(work / "o.npy").astype(np.float64), expected["logits"].double().numpy()
+    if got.shape != want.shape: raise RuntimeError(f"shape {got.shape} != {want.shape}")
+    error = np.abs(got - want).max() / want.std()
+    if not error < 2e-3: raise RuntimeError(f"largest error {error:.2e} of std")
+    if kind != MLM:
+        run(*args, "-ub", "1", "-o", work / "s.npy")
+        if np.load(work / "s.npy").tobytes() != np.load(work / "o.npy").tobytes(): raise RuntimeError("token by token differs from one prefill")
+    return error
+
+
+def cases(names):
+    for name, (model_type, kind, base, options) in VARIANTS.items():
+        if names and not any(name.startswith(n) for n in names): continue
+        for i, option in enumerate(options): yield name, f"{name}-{i}", model_type, kind, {**base, **option}, option
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("quern"); parser.add_argument("convert"); parser.add_argument("names", nargs="*")
+    parser.add_argument("--keep", type=pathlib.Path); parser.add_argument("--seed", type=int, default=1)
+    a = parser.parse_args()
+    transformers.logging.set_verbosity_error(); transformers.utils.logging.disable_progress_bar(); torch.set_num_threads(1)
+    good, bad = 0, []
+    for name, label, model_type, kind, options, option in cases(a.names):
+        with tempfile.TemporaryDirectory() as t:
+            work = pathlib.Path(t); source = work / "src"
+            try: expected = make(source, model_type, kind, options, a.seed)
+            except Exception as error: print(f"{label}: reference cannot be made: {str(error)[:150]}"); continue
+            spellings = [("", json.loads((source / "config.json").read_text()))]
+            if kind == CAUSAL and (old := old_spelling(dict(spellings[0][1]))) is not None: spellings.append(("-old", old))
+            for suffix, config in spellings:
+                (source / "config.json").write_text(json.dumps(config, indent=1))
+                try: check(a.quern, a.convert, source, expected, kind, work); good += 1
+                except Exception as error: bad.append(label + suffix); print(f"{label}{suffix} {json.dumps(option)[:160]}: {error}", flush=True)
+                shutil.rmtree(work / "m", ignore_errors=True)
+            if a.keep: shutil.copytree(source, a.keep / label, dirs_exist_ok=True); save_file(expected, a.keep / label / "expected.safetensors")
+    print(f"{good} of {good + len(bad)} variants match; failing: {' '.join(bad) or 'none'}")
+    return 1 if bad or not good else 0
+
+
+if __name__ == "__main__": sys.exit(main())
