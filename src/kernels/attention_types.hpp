@@ -69,6 +69,8 @@ struct AttendArgs {
   float softcap;       // 0: none
   const float* alibi;  // [n_queries] slopes, or nullptr; bias = slope * key index
   bool alibi_before_scale;
+  // [n_queries], each [kTileTokens]: added to the scaled scores of the tile's keys; or nullptr.
+  const float* const* bias;
   AttendState state;  // in and out
   float* scratch;     // attend_scratch_floats(n_queries, layout)
 };

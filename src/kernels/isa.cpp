@@ -51,6 +51,8 @@ constexpr Kernels make_table(quant::FormatList<F...>) {
       .scale = VectorOps<P>::scale,
       .add = VectorOps<P>::add,
       .scaled_add = VectorOps<P>::scaled_add,
+      .clamp = VectorOps<P>::clamp,
+      .shift = VectorOps<P>::shift,
       .softcap = VectorOps<P>::softcap,
       .store_kv = AttentionOps<P>::store_kv,
       .attend = AttentionOps<P>::attend,

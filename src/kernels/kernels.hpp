@@ -77,6 +77,8 @@ struct Kernels {
   void (*scale)(float* x, float factor, std::size_t n);                             // x *= factor
   void (*add)(float* x, const float* y, std::size_t n);                             // x += y
   void (*scaled_add)(float* x, float x_scale, const float* y, float y_scale, std::size_t n);
+  void (*clamp)(float* x, float low, float high, std::size_t n);                    // NaN stays NaN
+  void (*shift)(float* x, float amount, std::size_t n);                             // x += amount
   void (*softcap)(float* x, float cap, std::size_t n);                              // cap * tanh(x / cap)
 
   // Cache: writes one token's k [d_k] and v [d_v] of one KV head into slot [0, kBlockTokens) of its block.

@@ -165,6 +165,8 @@ struct AttentionOps {
     s = P::mul(s, P::set(args.scale));
     if (args.softcap != 0.0f) s = E::softcap(s, args.softcap);
     if (args.alibi != nullptr && !args.alibi_before_scale) s = P::add(s, bias);
+    if (args.bias != nullptr)
+      s = P::add(s, P::load(args.bias[work.first + r] + half * kHalfBlock));
     P::store(out, s);
     const std::uint32_t keys = work.keys[r][half];
     for (std::uint32_t hidden = ~keys & kAllKeys; hidden != 0; hidden &= hidden - 1)

@@ -79,6 +79,21 @@ struct VectorOps {
     }
   }
 
+  static void clamp(float* x, float low, float high, std::size_t n) {
+    for (std::size_t i = 0; i < n; i += 16) {
+      const std::size_t m = count(i, n);
+      // The second operand is the result where one is NaN: it stays.
+      put(x + i, P::min(P::set(high), P::max(P::set(low), get(x + i, m))), m);
+    }
+  }
+
+  static void shift(float* x, float amount, std::size_t n) {
+    for (std::size_t i = 0; i < n; i += 16) {
+      const std::size_t m = count(i, n);
+      put(x + i, P::add(get(x + i, m), P::set(amount)), m);
+    }
+  }
+
   static void softcap(float* x, float cap, std::size_t n) {
     for (std::size_t i = 0; i < n; i += 16) {
       const std::size_t m = count(i, n);
