@@ -47,7 +47,7 @@ std::string rate(std::size_t tokens, double seconds) {
 
 std::uint64_t weight_bytes_per_token(const model::Model& model) {
   std::uint64_t total = bytes_of(model.head.logits);
-  for (const model::Layer& layer : model.layers) {
+  for (const model::Layer& layer : model.output_stack().layers) {
     for (const model::Branch& branch : layer.branches) {
       if (const auto& a = branch.attention)
         total += bytes_of(a->q) + bytes_of(a->k) + bytes_of(a->v) + bytes_of(a->o);

@@ -59,7 +59,7 @@ void add_branch(Step& step, const Rows& stream, float skip_scale, const Rows& y,
 void observe(const Step& step, std::size_t layer, std::size_t branch, const char* part,
              const Rows& rows) {
   if (step.tap == nullptr) return;
-  (*step.tap)(base::cat("decoder.", layer, ".", branch, ".", part), rows.data, rows.n, rows.width,
+  (*step.tap)(base::cat(step.stack.name, ".", layer, ".", branch, ".", part), rows.data, rows.n, rows.width,
               rows.stride);
 }
 

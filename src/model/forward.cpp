@@ -1,17 +1,52 @@
 #include "model/forward.hpp"
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.hpp"
-#include "base/strings.hpp"
+#include "base/round_up.hpp"
+#include "contract/tensors.hpp"
 #include "model/block.hpp"
 #include "model/embedding.hpp"
-#include "model/head.hpp"
-#include "model/norm.hpp"
-#include "model/position.hpp"
+#include "model/finish.hpp"
+#include "model/placement.hpp"
+#include "model/source.hpp"
 #include "model/step.hpp"
 
 namespace quern::model {
+
+namespace {
+
+// K and V of one layer of an encoder, for the tokens of one step: every sequence starts a block of
+// its own.
+std::unique_ptr<KvCache> step_cache(const Model& model, std::size_t max_chunk) {
+  if (!model.encoder) return nullptr;
+  const CacheOptions options{kernels::CacheType::f32, kernels::CacheType::f32, 1,
+                             max_chunk * kernels::kBlockTokens};
+  return std::make_unique<KvCache>(model.encoder->cache_layers, options);
+}
+
+// What cross-attention reads: as many sequences as the decoder's cache, each of one step's tokens
+// at most.
+std::unique_ptr<KvCache> cross_cache(const Model& model, const KvCache& cache,
+                                     std::size_t max_chunk) {
+  if (!model.encoder || !model.decoder) return nullptr;
+  CacheOptions options = cache.options();
+  options.max_tokens = max_chunk;
+  return std::make_unique<KvCache>(model.decoder->cross_layers, options);
+}
+
+CacheExtent extent_of(const KvCache& cache, std::size_t max_chunk) {
+  return {cache.options().n_sequences, std::max(cache.options().max_tokens, max_chunk)};
+}
+
+}  // namespace
+
+std::size_t chunk_for(const Model& model, const RequestShape& shape, std::size_t wanted) {
+  const bool whole = !model.decoder;  // an encoder sees all of its input at once
+  const std::size_t needed = std::max({std::size_t{1}, shape.n_encoder_tokens, shape.prefix_length,
+                                       whole ? shape.n_tokens : std::size_t{0}});
+  return std::max(needed, std::min(wanted, shape.n_tokens));
+}
 
 struct Runner::State {
   State(const Model& model_, KvCache& cache_, base::ThreadPool& pool_, std::size_t max_chunk_,
@@ -19,83 +54,59 @@ struct Runner::State {
       : model(model_),
         cache(cache_),
         pool(pool_),
-        max_chunk(max_chunk_),
-        scratch(model_, cache_, max_chunk_, pool_.n_threads()),
-        positions(model_, max_chunk_, total_length) {
-    tokens.reserve(max_chunk);
-    runs.reserve(max_chunk);
-    wanted.reserve(max_chunk);
-  }
+        in_step(step_cache(model_, max_chunk_)),
+        source(cross_cache(model_, cache_, max_chunk_)),
+        scratch(model_, extent_of(cache_, max_chunk_), max_chunk_, pool_.n_threads()),
+        positions(model_, max_chunk_, total_length),
+        placement(max_chunk_) {}
 
   const Model& model;
   KvCache& cache;
   base::ThreadPool& pool;
-  std::size_t max_chunk;
+  std::unique_ptr<KvCache> in_step;  // of the encoder
+  std::unique_ptr<KvCache> source;   // of the decoder's cross-attention
   Scratch scratch;
   PositionTables positions;
-  std::vector<TokenPlace> tokens;  // of the last forward()
-  std::vector<Run> runs;
-  std::vector<std::size_t> wanted;  // tokens whose logits are computed
+  Placement placement;  // of the last forward() or encode()
+  Outputs outputs;      // of the last forward()
+  std::size_t n_encoded = 0;
   Tap tap;
 
-  void place_tokens(std::span<const Slice> slices);
-  void check_slice(const Slice& slice) const;
-  void finish(Step& step);
-  void observe(std::string_view name, const Rows& rows) const {
-    if (tap) tap(name, rows.data, rows.n, rows.width, rows.stride);
+  Step step(const Stack& stack, KvCache& own, KvCache* cross) {
+    return {model,
+            stack,
+            own,
+            cross,
+            pool,
+            scratch,
+            positions,
+            placement.tokens,
+            placement.runs,
+            tap ? &tap : nullptr};
   }
+  void run_whole(std::span<const Slice> slices);
 };
 
-// Input errors before anything is written to the cache.
-void Runner::State::check_slice(const Slice& slice) const {
-  for (const std::int32_t id : slice.ids)
-    if (id < 0 || static_cast<std::size_t>(id) >= model.contract.vocab_size)
-      base::reject("prompt", "token id out of range", base::cat(id),
-                   base::cat("0 to ", model.contract.vocab_size - 1));
-  const weights::TensorView* table = model.embedding.positions;
-  if (table == nullptr) return;
-  const std::size_t end = cache.length(slice.sequence) + slice.ids.size();
-  const std::size_t n_positions = table->rows - model.embedding.position_offset;
-  if (end > n_positions)
-    base::reject("prompt", "more tokens than the model has positions", base::cat(end),
-                 base::cat("at most ", n_positions));
+namespace {
+
+// Embedding and every layer: the residual stream is what is left in scratch.stream.
+void run_layers(Step& step) {
+  embed(step);
+  for (std::size_t layer = 0; layer < step.stack.layers.size(); ++layer)
+    run_block(step, step.stack.layers[layer], layer);
 }
 
-void Runner::State::place_tokens(std::span<const Slice> slices) {
-  tokens.clear();
-  runs.clear();
-  wanted.clear();
-  for (const Slice& slice : slices) {
-    check_slice(slice);
-    if (slice.ids.empty()) continue;
-    QUERN_ASSERT(tokens.size() + slice.ids.size() <= max_chunk);
-    const std::size_t first = cache.length(slice.sequence);
-    runs.push_back({slice.sequence, tokens.size(), slice.ids.size(), first});
-    for (std::size_t i = 0; i < slice.ids.size(); ++i) {
-      const bool last = i + 1 == slice.ids.size();
-      if (slice.want == Want::all || (slice.want == Want::last && last))
-        wanted.push_back(tokens.size());
-      positions.set(tokens.size(), first + i);
-      tokens.push_back({slice.ids[i], static_cast<std::uint32_t>(slice.sequence),
-                        static_cast<std::uint32_t>(first + i)});
-    }
-  }
-  for (const Run& run : runs) cache.reserve(run.sequence, run.n_tokens);
-}
+}  // namespace
 
-// Final norm and head, for the wanted tokens only.
-void Runner::State::finish(Step& step) {
-  const std::size_t d_model = model.contract.d_model;
-  const Rows stream = scratch.stream.rows(tokens.size(), d_model);
-  const Rows hidden = scratch.hidden.rows(wanted.size(), d_model);
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    std::memcpy(hidden.row(i), stream.row(wanted[i]), d_model * sizeof(float));
-  if (model.final_norm) normalize(step, *model.final_norm, hidden, hidden);
-  observe("hidden", hidden);
-  if (model.head.logits.weight == nullptr) return;
-  const Rows logits = scratch.logits.rows(wanted.size(), model.contract.vocab_size);
-  run_head(step, hidden, logits);
-  observe("logits", logits);
+// The encoder over whole sequences, whose K and V do not outlive the step.
+void Runner::State::run_whole(std::span<const Slice> slices) {
+  placement.place_whole(model, slices);
+  in_step->clear(0);
+  in_step->reserve(0, placement.n_rows);
+  for (std::size_t t = 0; t < placement.tokens.size(); ++t)
+    positions.set(t, placement.tokens[t].position);
+  Step encoder = step(*model.encoder, *in_step, nullptr);
+  run_layers(encoder);
 }
 
 Runner::Runner(const Model& model, KvCache& cache, base::ThreadPool& pool, std::size_t max_chunk,
@@ -108,31 +119,73 @@ Runner::Runner(const Model& model, KvCache& cache, base::ThreadPool& pool, std::
 
 Runner::~Runner() = default;
 
+void Runner::encode(std::span<const Slice> slices) {
+  State& s = *state_;
+  QUERN_ASSERT(s.source != nullptr);
+  s.run_whole(slices);
+  Step encoder = s.step(*s.model.encoder, *s.in_step, nullptr);
+  s.n_encoded = s.placement.tokens.size();
+  finish_encoder(encoder);
+  Step decoder = s.step(*s.model.decoder, s.cache, s.source.get());
+  store_source(decoder);
+}
+
 void Runner::forward(std::span<const Slice> slices) {
   State& s = *state_;
-  s.place_tokens(slices);
-  Step step{s.model,     s.cache,  s.pool, s.scratch,
-            s.positions, s.tokens, s.runs, s.tap ? &s.tap : nullptr};
-  embed(step);
-  s.observe("embedding", s.scratch.stream.rows(s.tokens.size(), s.model.contract.d_model));
-  for (std::size_t layer = 0; layer < s.model.layers.size(); ++layer)
-    run_block(step, s.model.layers[layer], layer);
-  for (const Run& run : s.runs) s.cache.commit(run.sequence, run.n_tokens);
-  s.finish(step);
+  if (s.model.decoder) {
+    s.placement.place(s.model, slices, s.cache, s.source.get());
+    for (const Run& run : s.placement.runs) s.cache.reserve(run.sequence, run.n_tokens);
+    for (std::size_t t = 0; t < s.placement.tokens.size(); ++t)
+      s.positions.set(t, s.placement.tokens[t].position);
+    Step decoder = s.step(*s.model.decoder, s.cache, s.source.get());
+    run_layers(decoder);
+    for (const Run& run : s.placement.runs) s.cache.commit(run.sequence, run.n_tokens);
+  } else {
+    s.run_whole(slices);
+  }
+  Step step = s.step(s.model.output_stack(), s.cache, nullptr);
+  s.outputs = finish(step, s.placement);
 }
 
-std::size_t Runner::n_logits() const {
-  return state_->wanted.size();
+std::size_t Runner::n_encoded() const {
+  return state_->n_encoded;
 }
 
-const float* Runner::logits(std::size_t row) const {
-  QUERN_ASSERT(row < n_logits() && state_->model.head.logits.weight != nullptr);
-  return state_->scratch.logits.rows(n_logits(), state_->model.contract.vocab_size).row(row);
+const float* Runner::encoded(std::size_t row) const {
+  QUERN_ASSERT(row < n_encoded());
+  return state_->scratch.encoded.rows(n_encoded(), state_->model.contract.d_model).row(row);
+}
+
+std::size_t Runner::n_hidden() const {
+  return state_->outputs.n_hidden;
 }
 
 const float* Runner::hidden(std::size_t row) const {
+  QUERN_ASSERT(row < n_hidden());
+  return state_->scratch.hidden.rows(n_hidden(), state_->model.contract.d_model).row(row);
+}
+
+std::size_t Runner::n_logits() const {
+  return state_->outputs.n_logits;
+}
+
+std::size_t Runner::n_outputs() const {
+  return state_->model.head.logits.out;
+}
+
+const float* Runner::logits(std::size_t row) const {
   QUERN_ASSERT(row < n_logits());
-  return state_->scratch.hidden.rows(n_logits(), state_->model.contract.d_model).row(row);
+  return state_->scratch.logits.rows(n_logits(), n_outputs()).row(row);
+}
+
+void Runner::pool(contract::Pool mode, std::size_t first, std::size_t n, float* out) const {
+  QUERN_ASSERT(n > 0 && first + n <= n_hidden());
+  const Rows hidden = state_->scratch.hidden.rows(n_hidden(), state_->model.contract.d_model);
+  pool_rows(*state_->model.kernels, mode, {hidden.row(first), n, hidden.width, hidden.stride}, out);
+}
+
+const KvCache* Runner::source_cache() const {
+  return state_->source.get();
 }
 
 std::size_t Runner::scratch_bytes() const {

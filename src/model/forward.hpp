@@ -1,9 +1,13 @@
-// Tokens -> logits, for prefill and decode alike: embedding, layers, final norm, head.
+// Tokens -> logits, for prefill and decode alike: embedding, layers, final norm, head. Decoders append to
+// the caller's cache; encoders see whole sequences and keep nothing; an encoder_decoder encodes first.
+// Sequences of different length are packed into one call without padding and do not see each other: that is
+// how ragged batches and several documents of one text run.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,12 +20,24 @@ namespace quern::model {
 
 enum class Want { none, last, all };  // positions whose logits (or hidden states) are computed
 
-// Consecutive new tokens of one sequence, from position cache.length(sequence) on.
+// Consecutive new tokens of one sequence, from position cache.length(sequence) on (an encoder: the whole
+// sequence, from position 0).
 struct Slice {
   std::size_t sequence = 0;
   std::span<const std::int32_t> ids;
   Want want = Want::last;
+  std::span<const std::int32_t> token_types = {};  // one per id; empty: all 0
+  // Mask kind prefix: positions below it see each other. All of them come in one forward().
+  std::size_t prefix_length = 0;
+  std::optional<std::size_t> source = {};  // the encode()d sequence it reads; none: `sequence`
 };
+
+// What a request needs to run in one step: an encoder's whole input, and a prefix.
+struct RequestShape {
+  std::size_t n_tokens = 0, n_encoder_tokens = 0, prefix_length = 0;
+};
+// The smallest max_chunk >= `wanted`, but no more than the request has, that can run it.
+std::size_t chunk_for(const Model& model, const RequestShape& shape, std::size_t wanted);
 
 // Called with activations [tokens, width] by name ("decoder.3.0.norm_in", "logits"): debugging
 // only.
@@ -31,20 +47,36 @@ using Tap = std::function<void(std::string_view name, const float* rows, std::si
 // Owns the scratch memory of one stream of work; sized once, no allocation in forward().
 class Runner {
  public:
-  // max_chunk: most tokens of one forward() (the prefill chunk, -ub). total_length: the declared
-  // length of the request, which decides length-dependent RoPE tables (0: max_positions).
+  // max_chunk: most tokens of one forward() or encode() (the prefill chunk, -ub). total_length: the
+  // declared length of the request, which decides length-dependent RoPE tables (0: max_positions). A model
+  // of kind encoder does not touch `cache`.
   Runner(const Model& model, KvCache& cache, base::ThreadPool& pool, std::size_t max_chunk,
          std::size_t total_length);
   ~Runner();
 
+  // encoder_decoder: runs the encoder over whole sequences (sum of ids <= max_chunk) and keeps what the
+  // decoder's cross-attention reads, until the sequence is encoded again.
+  void encode(std::span<const Slice> slices);
+  // Of the last encode(): the encoder's output after its final norm, [d_model], rows in slice order.
+  std::size_t n_encoded() const;
+  const float* encoded(std::size_t row) const;
+
   // Appends the slices to the cache (sum of ids <= max_chunk). Ids must be in [0, vocab_size).
   void forward(std::span<const Slice> slices);
 
-  // Of the last forward(), in slice order: [n_logits, vocab_size] and their stride.
+  // Of the last forward(), in slice order: hidden states after the final norm, [d_model], of the wanted
+  // positions, and their logits. A head with a pool has one row of logits per slice instead (want not none),
+  // and then hidden() has every position of that slice.
+  std::size_t n_hidden() const;
+  const float* hidden(std::size_t row) const;
   std::size_t n_logits() const;
+  std::size_t n_outputs() const;  // width of a row of logits: vocab_size, or the number of labels
   const float* logits(std::size_t row) const;
-  const float* hidden(std::size_t row) const;  // after the final norm, [d_model]
+  // One vector [d_model] for the hidden rows [first, first + n) of a sequence.
+  void pool(contract::Pool mode, std::size_t first, std::size_t n, float* out) const;
 
+  // Of the cross-attention (null without): its bytes grow with encode().
+  const KvCache* source_cache() const;
   std::size_t scratch_bytes() const;
   void set_tap(Tap tap);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "model/linear.hpp"
+#include "model/norm.hpp"
 
 namespace quern::model {
 
@@ -11,15 +12,29 @@ namespace {
 
 constexpr std::size_t kColumnsPerItem = 4096;
 
-// hidden stays as it is (callers may ask for it): the scaled copy goes to the branch input buffer.
-Rows scaled_input(Step& step, const Rows& hidden) {
-  if (step.model.head.in_scale == 1) return hidden;
-  const Rows scaled = step.scratch.normed.rows(hidden.n, hidden.width);
-  for (std::size_t i = 0; i < hidden.n; ++i) {
-    std::memcpy(scaled.row(i), hidden.row(i), hidden.width * sizeof(float));
-    step.model.kernels->scale(scaled.row(i), step.model.head.in_scale, hidden.width);
+// norm(act(W x + b)), in a buffer of its own: callers may ask for the hidden states.
+Rows transformed(Step& step, const Rows& hidden) {
+  if (!step.model.head.transform) return hidden;
+  const HeadTransform& transform = *step.model.head.transform;
+  const Rows y = step.scratch.transformed.rows(hidden.n, transform.linear.out);
+  run_linear(step, hidden, transform.linear, y);
+  if (transform.activation)
+    for (std::size_t i = 0; i < y.n; ++i)
+      step.model.kernels->activate(*transform.activation, y.row(i), y.width);
+  if (transform.norm) normalize(step, *transform.norm, y, y);
+  return y;
+}
+
+Rows scaled(Step& step, const Rows& input) {
+  if (step.model.head.in_scale == 1) return input;
+  const RowBuffer& buffer =
+      step.model.head.transform ? step.scratch.transformed : step.scratch.normed;
+  const Rows y = buffer.rows(input.n, input.width);
+  for (std::size_t i = 0; i < input.n; ++i) {
+    if (y.data != input.data) std::memcpy(y.row(i), input.row(i), input.width * sizeof(float));
+    step.model.kernels->scale(y.row(i), step.model.head.in_scale, input.width);
   }
-  return scaled;
+  return y;
 }
 
 void finish_logits(Step& step, const Rows& logits) {
@@ -41,7 +56,7 @@ void finish_logits(Step& step, const Rows& logits) {
 }  // namespace
 
 void run_head(Step& step, const Rows& hidden, const Rows& logits) {
-  run_linear(step, scaled_input(step, hidden), step.model.head.logits, logits);
+  run_linear(step, scaled(step, transformed(step, hidden)), step.model.head.logits, logits);
   finish_logits(step, logits);
 }
 

@@ -55,12 +55,12 @@ struct KvCache::State {
   std::vector<std::byte> zeros;      // stands in for blocks that no query can see
   std::byte* zero_block = nullptr;
 
-  std::size_t group_of(const Model::CacheLayerSpec& spec);
+  std::size_t group_of(const CacheLayerSpec& spec);
   void drop(LayerGroup& group, BlockTable& table, std::size_t from_block);
   void forget(LayerGroup& group, BlockTable& table, std::size_t length);
 };
 
-std::size_t KvCache::State::group_of(const Model::CacheLayerSpec& spec) {
+std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
   const std::size_t sinks = spec.window ? spec.sinks : 0;
   for (std::size_t i = 0; i < groups.size(); ++i)
     if (groups[i].window == spec.window && groups[i].sinks == sinks) return i;
@@ -95,16 +95,29 @@ void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t le
   table.first_held = std::max(table.first_held, end);
 }
 
+namespace {
+
+CacheOptions with_length(const Model& model, CacheOptions options) {
+  if (options.max_tokens == 0) options.max_tokens = model.contract.max_positions;
+  return options;
+}
+
+}  // namespace
+
 KvCache::KvCache(const Model& model, const CacheOptions& options)
+    : KvCache(model.decoder ? std::span(model.decoder->cache_layers)
+                            : std::span<const CacheLayerSpec>(),
+              with_length(model, options)) {}
+
+KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& options)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
-  if (options.max_tokens == 0) s.options.max_tokens = model.contract.max_positions;
   QUERN_ASSERT(options.n_sequences > 0 && s.options.max_tokens > 0);
   s.lengths.assign(options.n_sequences, 0);
   const std::size_t n_blocks = blocks_for(s.options.max_tokens) * options.n_sequences;
   std::size_t largest = 0;
-  for (const Model::CacheLayerSpec& spec : model.cache_layers) {
+  for (const CacheLayerSpec& spec : layers) {
     LayerPool pool;
     pool.layout = kernels::make_cache_layout(options.k_type, options.v_type, spec.d_k, spec.d_v);
     pool.n_kv_heads = spec.n_kv_heads;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/attention_types.hpp"
@@ -17,7 +18,7 @@ struct CacheOptions {
   kernels::CacheType k_type = kernels::CacheType::int8;
   kernels::CacheType v_type = kernels::CacheType::int8;
   std::size_t n_sequences = 1;
-  std::size_t max_tokens = 0;  // per sequence (0: the model's); pages are touched as they fill
+  std::size_t max_tokens = 0;  // per sequence; pages are touched as they fill
 };
 
 struct CacheBytes {  // measured against the formula by `verify`
@@ -30,6 +31,8 @@ struct CacheBytes {  // measured against the formula by `verify`
 
 class KvCache {
  public:
+  KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& options);
+  // Of the model's decoder (without one: an empty cache); max_tokens 0: the model's max_positions.
   KvCache(const Model& model, const CacheOptions& options);
   ~KvCache();
 

@@ -60,6 +60,13 @@ ModelFiles open_model_files(const std::filesystem::path& path) {
   return files;
 }
 
+std::vector<const Stack*> Model::stacks() const {
+  std::vector<const Stack*> stacks;
+  if (encoder) stacks.push_back(&*encoder);
+  if (decoder) stacks.push_back(&*decoder);
+  return stacks;
+}
+
 std::unique_ptr<Model> Model::load(const std::filesystem::path& path,
                                    const kernels::Kernels& kernels) {
   auto model = std::make_unique<Model>();

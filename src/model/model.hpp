@@ -33,10 +33,11 @@ struct Norm {
 struct Attention {
   const contract::Attention* spec = nullptr;
   Linear q, k, v, o;
-  std::optional<Norm> q_norm, k_norm;
-  const float* sink_logits = nullptr;  // [n_heads]
-  std::optional<std::size_t> rope;     // index in Model::ropes
-  std::size_t cache_layer = 0;         // index of its layer in the KV cache (kv_from resolved)
+  std::optional<Norm> q_norm, k_norm;  // each_head: the norm of the first head, weights of all
+  const float* sink_logits = nullptr;    // [n_heads]
+  const float* relative_bias = nullptr;  // [buckets, n_heads]
+  std::optional<std::size_t> rope;       // index in Model::ropes
+  std::size_t cache_layer = 0;           // its layer in the cache it reads (kv_from resolved)
   bool owns_cache = true;
 };
 
@@ -62,15 +63,46 @@ struct Layer {
 };
 
 struct Embedding {
-  const weights::TensorView* tokens = nullptr;     // [vocab_size, d_embed]
-  const weights::TensorView* positions = nullptr;  // rows_f32 [rows, d_embed]
+  const weights::TensorView* tokens = nullptr;       // [vocab_size, d_embed]
+  const weights::TensorView* positions = nullptr;    // rows_f32 [rows, d_embed]
+  const weights::TensorView* token_types = nullptr;  // rows_f32 [token_types, d_embed]
   std::size_t position_offset = 0;
   float scale = 1;
+  std::optional<Norm> norm;
+  std::optional<Linear> project;                     // d_embed -> d_model
+};
+
+// What a cache stores for one attention layer.
+struct CacheLayerSpec {
+  std::size_t n_kv_heads, d_k, d_v;
+  std::optional<std::size_t> window;
+  std::size_t sinks;
+
+  friend bool operator==(const CacheLayerSpec&, const CacheLayerSpec&) = default;
+};
+
+// Embedding, layers, final norm: the encoder or the decoder.
+struct Stack {
+  std::string name;  // "encoder", "decoder": what its tensors and taps begin with
+  Embedding embedding;
+  std::vector<Layer> layers;
+  std::optional<Norm> final_norm;
+  // Layers of its cache in order. An encoder keeps none: layers of one shape share one for a step.
+  std::vector<CacheLayerSpec> cache_layers;
+  std::vector<CacheLayerSpec> cross_layers;  // K and V of the encoder's output, per attention over it
+};
+
+// norm(act(W x + b)) between the stack and the output matrix.
+struct HeadTransform {
+  Linear linear;
+  std::optional<kernels::ActivationOp> activation;
   std::optional<Norm> norm;
 };
 
 struct Head {
-  Linear logits;
+  std::optional<contract::Pool> pool;  // one row of logits per sequence, not per token
+  std::optional<HeadTransform> transform;
+  Linear logits;                       // no weight: a model without a head
   float in_scale = 1, logit_scale = 1, softcap = 0;
 };
 
@@ -85,18 +117,13 @@ class Model {
   weights::WeightFile weights;
   const kernels::Kernels* kernels = nullptr;
 
-  Embedding embedding;
-  std::vector<Layer> layers;  // of the decoder
-  std::optional<Norm> final_norm;
+  std::optional<Stack> encoder, decoder;  // by contract::ModelKind
   Head head;
   std::vector<const contract::Rope*> ropes;
-  // Attention layers in order: what the cache stores for each.
-  struct CacheLayerSpec {
-    std::size_t n_kv_heads, d_k, d_v;
-    std::optional<std::size_t> window;
-    std::size_t sinks;
-  };
-  std::vector<CacheLayerSpec> cache_layers;
+
+  // The stack whose output the head reads.
+  const Stack& output_stack() const { return decoder ? *decoder : *encoder; }
+  std::vector<const Stack*> stacks() const;
 };
 
 // The three spellings of -m: directory, model.quern, model.json.

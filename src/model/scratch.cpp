@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/round_up.hpp"
-#include "model/attention.hpp"
+#include "model/attend.hpp"
 #include "model/step.hpp"
 
 namespace quern::model {
@@ -13,6 +13,7 @@ using base::round_up;
 // Widest row of each purpose over all layers.
 struct Widths {
   std::size_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0;
+  std::size_t embedded = 0;         // 0: no embedding is projected
   std::size_t columns = 0;          // widest input of a matmul
   std::vector<std::size_t> groups;  // activation groups in use
 
@@ -43,10 +44,23 @@ struct Widths {
   }
 };
 
+// Every branch of the model, of either stack.
+template <class F>
+void for_branches(const Model& model, F&& visit) {
+  for (const Stack* stack : model.stacks())
+    for (const Layer& layer : stack->layers)
+      for (const Branch& branch : layer.branches) visit(branch);
+}
+
 Widths widths_of(const Model& model) {
   Widths widths;
-  for (const Layer& layer : model.layers)
-    for (const Branch& branch : layer.branches) widths.add(branch);
+  for_branches(model, [&](const Branch& branch) { widths.add(branch); });
+  for (const Stack* stack : model.stacks()) {
+    if (!stack->embedding.project) continue;
+    widths.embedded = std::max(widths.embedded, stack->embedding.project->in);
+    widths.add(*stack->embedding.project);
+  }
+  if (model.head.transform) widths.add(model.head.transform->linear);
   widths.add(model.head.logits);
   return widths;
 }
@@ -62,45 +76,59 @@ QuantizedInput quantized_input(std::size_t group, std::size_t columns, std::size
   return input;
 }
 
-AttentionScratch attention_scratch(const Model& model, const KvCache& cache) {
-  std::size_t n_queries = 0, kernel_floats = 0;
-  AttentionScratch scratch;
-  for (const Layer& layer : model.layers) {
-    for (const Branch& branch : layer.branches) {
-      if (!branch.attention) continue;
-      const contract::Attention& spec = *branch.attention->spec;
-      const std::size_t rows = query_tokens(spec) * (spec.n_heads / spec.n_kv_heads);
-      n_queries = std::max(n_queries, rows);
-      scratch.q_stride = std::max(scratch.q_stride, round_up(spec.d_k, 16));
-      scratch.o_stride = std::max(scratch.o_stride, round_up(spec.d_v, 16));
-      kernel_floats = std::max(
-          kernel_floats,
-          kernels::attend_scratch_floats(rows, cache.layout(branch.attention->cache_layer)));
-    }
+// The largest need of any attention layer.
+struct AttentionNeed {
+  std::size_t n_queries = 0, group = 0, kernel_floats = 0, line_floats = 0;
+  std::size_t q_stride = 0, o_stride = 0;
+
+  void add(const contract::Attention& spec) {
+    const std::size_t heads = spec.n_heads / spec.n_kv_heads, rows = query_tokens(spec) * heads;
+    const kernels::CacheLayout layout = kernels::make_cache_layout(
+        kernels::CacheType::f32, kernels::CacheType::f32, spec.d_k, spec.d_v);
+    n_queries = std::max(n_queries, rows);
+    q_stride = std::max(q_stride, round_up(spec.d_k, 16));
+    o_stride = std::max(o_stride, round_up(spec.d_v, 16));
+    kernel_floats = std::max(kernel_floats, kernels::attend_scratch_floats(rows, layout));
+    if (!spec.relative_bias) return;
+    group = std::max(group, heads);
+    line_floats = std::max(line_floats, kernels::kTileTokens + query_tokens(spec));
   }
-  scratch.q = LazyArray<float>(n_queries * scratch.q_stride);
-  scratch.o = LazyArray<float>(n_queries * scratch.o_stride);
-  scratch.max = LazyArray<float>(n_queries);
-  scratch.sum = LazyArray<float>(n_queries);
-  scratch.alibi = LazyArray<float>(n_queries);
-  scratch.kernel = LazyArray<float>(kernel_floats);
-  scratch.begin = LazyArray<std::uint32_t>(n_queries);
-  scratch.end = LazyArray<std::uint32_t>(n_queries);
+};
+
+AttentionScratch attention_scratch(const Model& model) {
+  AttentionNeed need;
+  for_branches(model, [&](const Branch& branch) {
+    if (branch.attention) need.add(*branch.attention->spec);
+  });
+  AttentionScratch scratch;
+  scratch.q_stride = need.q_stride;
+  scratch.o_stride = need.o_stride;
+  scratch.bias_stride = round_up(need.line_floats, 16);
+  scratch.q = LazyArray<float>(need.n_queries * need.q_stride);
+  scratch.o = LazyArray<float>(need.n_queries * need.o_stride);
+  scratch.max = LazyArray<float>(need.n_queries);
+  scratch.sum = LazyArray<float>(need.n_queries);
+  scratch.alibi = LazyArray<float>(need.n_queries);
+  scratch.kernel = LazyArray<float>(need.kernel_floats);
+  scratch.begin = LazyArray<std::uint32_t>(need.n_queries);
+  scratch.end = LazyArray<std::uint32_t>(need.n_queries);
+  scratch.bias_lines = LazyArray<float>(need.group * scratch.bias_stride);
+  scratch.bias = LazyArray<const float*>(need.n_queries);
   return scratch;
 }
 
-// States of every tile of every sequence and KV head, for one decoded token each; touched as caches grow.
-LazyArray<float> tile_states(const Model& model, const KvCache& cache, std::size_t o_stride) {
+// States of every tile of every sequence and KV head, for one decoded token each; touched as caches
+// grow.
+LazyArray<float> tile_states(const Model& model, const CacheExtent& extent, std::size_t o_stride) {
   std::size_t floats = 0;
-  for (const Layer& layer : model.layers)
-    for (const Branch& branch : layer.branches) {
-      if (!branch.attention) continue;
-      const contract::Attention& spec = *branch.attention->spec;
-      floats = std::max(floats, spec.n_kv_heads * tile_state_floats(spec.n_heads / spec.n_kv_heads, o_stride));
-    }
-  const CacheOptions& options = cache.options();
-  const std::size_t length = options.max_tokens != 0 ? options.max_tokens : model.contract.max_positions;
-  return LazyArray<float>(options.n_sequences * (length / kernels::kTileTokens + 1) * floats);
+  for_branches(model, [&](const Branch& branch) {
+    if (!branch.attention) return;
+    const contract::Attention& spec = *branch.attention->spec;
+    floats = std::max(
+        floats, spec.n_kv_heads * tile_state_floats(spec.n_heads / spec.n_kv_heads, o_stride));
+  });
+  return LazyArray<float>(extent.n_sequences * (extent.max_tokens / kernels::kTileTokens + 1) *
+                          floats);
 }
 
 }  // namespace
@@ -110,7 +138,7 @@ RowBuffer::RowBuffer(std::size_t n, std::size_t width) : stride(round_up(width, 
   memory = LazyArray<float>(n * stride);
 }
 
-Scratch::Scratch(const Model& model, const KvCache& cache, std::size_t max_chunk,
+Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_chunk,
                  std::size_t n_threads) {
   const Widths widths = widths_of(model);
   const std::size_t d_model = model.contract.d_model;
@@ -122,27 +150,32 @@ Scratch::Scratch(const Model& model, const KvCache& cache, std::size_t max_chunk
   attended = RowBuffer(max_chunk, widths.attended);
   gate = RowBuffer(max_chunk, widths.d_ff);
   up = RowBuffer(max_chunk, widths.d_ff);
-  if (model.head.logits.weight != nullptr) logits = RowBuffer(max_chunk, model.contract.vocab_size);
+  embedded = RowBuffer(max_chunk, widths.embedded);
+  if (model.head.logits.weight != nullptr) logits = RowBuffer(max_chunk, model.head.logits.out);
+  if (model.head.pool) pooled = RowBuffer(max_chunk, d_model);
+  if (model.head.transform) transformed = RowBuffer(max_chunk, model.head.transform->linear.out);
+  if (model.encoder && model.decoder) encoded = RowBuffer(max_chunk, d_model);
   for (const std::size_t group : widths.groups)
     quantized.push_back(quantized_input(group, widths.columns, max_chunk));
   for (std::size_t thread = 0; thread < n_threads; ++thread) {
     matmul.emplace_back(model.kernels->matmul_scratch_bytes(widths.columns));
-    attention.push_back(attention_scratch(model, cache));
+    attention.push_back(attention_scratch(model));
   }
-  tile_states = model::tile_states(model, cache, attention.front().o_stride);
+  tile_states = model::tile_states(model, extent, attention.front().o_stride);
 }
 
 std::size_t Scratch::bytes() const {
   std::size_t total = tile_states.bytes();
-  for (const RowBuffer* buffer : {&stream, &next_stream, &normed, &branch_out, &hidden, &q, &k, &v,
-                                  &attended, &gate, &up, &logits})
+  for (const RowBuffer* buffer :
+       {&stream, &next_stream, &normed, &branch_out, &hidden, &q, &k, &v, &attended, &gate, &up,
+        &embedded, &logits, &pooled, &transformed, &encoded})
     total += buffer->memory.bytes();
   for (const QuantizedInput& input : quantized)
     total += input.codes.bytes() + input.scales.bytes() + input.sums.bytes();
   for (const LazyArray<std::byte>& memory : matmul) total += memory.bytes();
   for (const AttentionScratch& memory : attention)
     total += memory.q.bytes() + memory.o.bytes() + memory.kernel.bytes() + memory.max.bytes() * 3 +
-             memory.begin.bytes() * 2;
+             memory.begin.bytes() * 2 + memory.bias_lines.bytes() + memory.bias.bytes();
   return total;
 }
 

@@ -24,15 +24,21 @@ struct Rows {
   float* row(std::size_t i) const { return data + i * stride; }
 };
 
-// A new token: its place in its sequence.
+// A new token: its place in its sequence, and in the cache.
 struct TokenPlace {
-  std::int32_t id;
-  std::uint32_t sequence, position;
+  std::int32_t id, type;
+  std::uint32_t sequence, position;  // type: row of the token type table
+  std::size_t cache_sequence, cache_row;
 };
 
 // The tokens [first_token, first_token + n_tokens) of the step are consecutive in one sequence.
 struct Run {
   std::size_t sequence, first_token, n_tokens, first_position;
+  // Where its keys are: row first_row of cache_sequence holds position 0. A step without a cache of its
+  // own (encoder) puts all its sequences into cache sequence 0, one after another.
+  std::size_t cache_sequence, first_row;
+  std::size_t prefix_length;         // positions below it see each other (mask kind prefix)
+  std::size_t source, source_length; // cross-attention: sequence of the encoder's cache, its keys
 };
 
 // Input of an integer matmul, quantized once per input and activation group.
@@ -62,17 +68,28 @@ struct RowBuffer {
 struct AttentionScratch {
   LazyArray<float> q, max, sum, o, alibi, kernel;
   LazyArray<std::uint32_t> begin, end;
-  std::size_t q_stride = 0, o_stride = 0;
+  LazyArray<float> bias_lines;       // relative bias by distance, [heads of a group, bias_stride]
+  LazyArray<const float*> bias;      // a query's place in its line
+  std::size_t q_stride = 0, o_stride = 0, bias_stride = 0;
+};
+
+// Longest caches a step attends to, for the memory of decode over them.
+struct CacheExtent {
+  std::size_t n_sequences, max_tokens;
 };
 
 struct Scratch {
-  Scratch(const Model& model, const KvCache& cache, std::size_t max_chunk, std::size_t n_threads);
+  Scratch(const Model& model, const CacheExtent& extent, std::size_t max_chunk,
+          std::size_t n_threads);
 
   RowBuffer stream, next_stream;  // [tokens, d_model]: residual stream; next: of parallel blocks
   RowBuffer normed, branch_out;   // [tokens, d_model]: input and output of a branch
   RowBuffer q, k, v, attended;    // [tokens, heads * width]
   RowBuffer gate, up;             // [tokens, d_ff]
-  RowBuffer hidden, logits;       // [wanted, d_model], [wanted, vocab_size]
+  RowBuffer embedded;             // [tokens, d_embed], where the embedding is projected
+  RowBuffer hidden, logits;       // [wanted, d_model], [wanted, outputs]
+  RowBuffer pooled, transformed;  // [wanted, d_model], [wanted, transform d_out]: on the way to logits
+  RowBuffer encoded;              // [tokens, d_model]: the encoder's output
   std::vector<QuantizedInput> quantized;     // one per activation group of the model's formats
   std::vector<LazyArray<std::byte>> matmul;  // per thread
   std::vector<AttentionScratch> attention;   // per thread
@@ -83,7 +100,9 @@ struct Scratch {
 
 struct Step {
   const Model& model;
-  KvCache& cache;
+  const Stack& stack;
+  KvCache& cache;        // of the stack's own attention
+  KvCache* cross;        // K and V of the encoder's output; null: no such attention
   base::ThreadPool& pool;
   Scratch& scratch;
   const PositionTables& positions;

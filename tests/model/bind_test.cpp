@@ -62,19 +62,6 @@ TEST_CASE("a surplus tensor is named", "[bind]") {
   CHECK(contains(error, "decoder.9.0.q.weight"));
 }
 
-TEST_CASE("what this version does not run is refused by name", "[bind]") {
-  CHECK(contains(bind_error([](auto&, Contract& c) { c.kind = contract::ModelKind::encoder; }),
-                 "encoder"));
-  CHECK(
-      contains(bind_error([](auto&, Contract& c) { c.embedding.token_types = 2; }), "token_types"));
-  CHECK(contains(bind_error([](auto&, Contract& c) { c.embedding.project_in = true; }),
-                 "project_in"));
-  CHECK(contains(bind_error([](auto&, Contract& c) {
-                   attention_of(c).mask.kind = contract::MaskKind::bidirectional;
-                 }),
-                 "ops.attn.mask"));
-}
-
 TEST_CASE("a path must be a model's directory or one of its files", "[bind]") {
   const std::filesystem::path directory = std::filesystem::temp_directory_path();
   CHECK(model::resolve_model_path(directory).weights == directory / "model.quern");

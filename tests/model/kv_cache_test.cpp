@@ -12,37 +12,30 @@ namespace {
 using kernels::CacheType;
 using kernels::kBlockTokens;
 
-// Only cache_layers matters to the cache.
-model::Model cache_model(const std::vector<model::Model::CacheLayerSpec>& layers) {
-  model::Model model;
-  model.contract = tiny_contract();
-  model.cache_layers = layers;
-  return model;
-}
+using Layers = std::vector<model::CacheLayerSpec>;
 
 void append(model::KvCache& cache, std::size_t sequence, std::size_t n) {
   cache.reserve(sequence, n);
   cache.commit(sequence, n);
 }
 
-std::uint64_t expected_payload(const model::Model& model, std::uint64_t tokens,
+std::uint64_t expected_payload(const Layers& layers, std::uint64_t tokens,
                                std::uint64_t value_bytes) {
   std::uint64_t values = 0;
-  for (const auto& layer : model.cache_layers) values += layer.n_kv_heads * (layer.d_k + layer.d_v);
+  for (const auto& layer : layers) values += layer.n_kv_heads * (layer.d_k + layer.d_v);
   return tokens * values * value_bytes;
 }
 
 }  // namespace
 
 TEST_CASE("blocks of different layers, heads, sequences and positions never overlap", "[cache]") {
-  const model::Model model =
-      cache_model({{2, 12, 20, {}, 0}, {3, 64, 64, {}, 0}, {1, 8, 8, 40, 2}});
-  model::KvCache cache(model, {CacheType::int8, CacheType::f16, 3, 100});
+  const Layers layers = {{2, 12, 20, {}, 0}, {3, 64, 64, {}, 0}, {1, 8, 8, 40, 2}};
+  model::KvCache cache(layers, {CacheType::int8, CacheType::f16, 3, 100});
   std::vector<std::pair<std::byte*, std::byte*>> ranges;
   for (std::size_t sequence = 0; sequence < 3; ++sequence) cache.reserve(sequence, 100);
   for (std::size_t layer = 0; layer < 3; ++layer)
     for (std::size_t sequence = 0; sequence < 3; ++sequence)
-      for (std::size_t head = 0; head < model.cache_layers[layer].n_kv_heads; ++head)
+      for (std::size_t head = 0; head < layers[layer].n_kv_heads; ++head)
         for (std::size_t position = 0; position < 100; position += kBlockTokens) {
           std::byte* block = cache.block(layer, sequence, head, position);
           CHECK(reinterpret_cast<std::uintptr_t>(block) % 64 == 0);
@@ -54,18 +47,18 @@ TEST_CASE("blocks of different layers, heads, sequences and positions never over
 }
 
 TEST_CASE("cache bytes follow the formula for every type, batch and length", "[cache]") {
-  const model::Model model = cache_model({{2, 12, 20, {}, 0}, {3, 64, 32, {}, 0}});
+  const Layers layers = {{2, 12, 20, {}, 0}, {3, 64, 32, {}, 0}};
   for (const CacheType type : {CacheType::f32, CacheType::bf16, CacheType::f16, CacheType::int8,
                                CacheType::fp8_e4m3, CacheType::fp8_e5m2}) {
     for (const std::size_t n_sequences : {1, 3}) {
-      model::KvCache cache(model, {type, type, n_sequences, 500});
+      model::KvCache cache(layers, {type, type, n_sequences, 500});
       std::uint64_t tokens = 0;
       for (std::size_t s = 0; s < n_sequences; ++s) {
         append(cache, s, 33 + 100 * s);
         tokens += 33 + 100 * s;
       }
       const model::CacheBytes bytes = cache.bytes();
-      CHECK(bytes.payload == expected_payload(model, tokens, kernels::cache_value_bytes(type)));
+      CHECK(bytes.payload == expected_payload(layers, tokens, kernels::cache_value_bytes(type)));
       CHECK(bytes.scales ==
             (kernels::cache_has_scales(type) ? tokens * (2 + 3) * 2 * sizeof(float) : 0));
       std::uint64_t blocks = 0;
@@ -82,8 +75,8 @@ TEST_CASE("cache bytes follow the formula for every type, batch and length", "[c
 
 TEST_CASE("a windowed layer holds a bounded number of blocks and its sinks", "[cache]") {
   const std::size_t window = 50, sinks = 3;
-  const model::Model model = cache_model({{1, 16, 16, window, sinks}});
-  model::KvCache cache(model, {CacheType::int8, CacheType::int8, 1, 10000});
+  const Layers layers = {{1, 16, 16, window, sinks}};
+  model::KvCache cache(layers, {CacheType::int8, CacheType::int8, 1, 10000});
   std::uint64_t largest = 0;
   std::set<std::byte*> addresses;
   std::byte* sink = nullptr;
@@ -110,12 +103,12 @@ TEST_CASE("a windowed layer holds a bounded number of blocks and its sinks", "[c
 }
 
 TEST_CASE("a roll-back into forgotten positions is refused and changes nothing", "[cache]") {
-  const model::Model model = cache_model({{1, 16, 16, 64, 0}, {1, 16, 16, {}, 0}});
-  model::KvCache cache(model, {CacheType::f32, CacheType::f32, 1, 1000});
+  const Layers layers = {{1, 16, 16, 64, 0}, {1, 16, 16, {}, 0}};
+  model::KvCache cache(layers, {CacheType::f32, CacheType::f32, 1, 1000});
   append(cache, 0, 500);
   std::size_t shortest = 500;
   for (std::size_t length = 499; length > 0; --length) {
-    model::KvCache other(model, {CacheType::f32, CacheType::f32, 1, 1000});
+    model::KvCache other(layers, {CacheType::f32, CacheType::f32, 1, 1000});
     append(other, 0, 500);
     std::byte* block = other.block(1, 0, 0, 499);
     if (other.truncate(0, length)) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -21,54 +22,106 @@ class Reference {
   Reference(const Contract& c, const FloatTensors& tensors, std::size_t activation_group = 0)
       : c_(c), t_(tensors), group_(activation_group) {}
 
-  // Logits [tokens][vocab_size] of a whole sequence.
-  Matrix run(const std::vector<std::int32_t>& ids) {
-    Matrix x = embed(ids);
-    kv_.clear();
-    const std::vector<contract::LayerRef> layers = contract::unroll(c_, *c_.decoder);
-    for (std::size_t i = 0; i < layers.size(); ++i)
-      block(*layers[i].block, i, layers[i].weights_of, x);
-    if (c_.decoder->final_norm) norm(*c_.decoder->final_norm, "decoder.final_norm", x);
-    for (auto& row : x)
-      for (double& v : row) v *= c_.head.in_scale;
-    Matrix logits = linear(x, c_.head.tied ? "embedding.tokens" : "head.weight",
-                           c_.head.bias ? "head.bias" : "", c_.vocab_size);
-    for (auto& row : logits)
-      for (double& v : row) {
-        v *= c_.head.logit_scale;
-        if (c_.head.softcap) v = *c_.head.softcap * std::tanh(v / *c_.head.softcap);
-      }
-    return logits;
+  // What a request gives: ids of the output stack's input, and what only some models take.
+  struct Input {
+    std::vector<std::int32_t> ids, types = {}, encoder_ids = {};
+    std::size_t prefix_length = 0;
+  };
+
+  // Logits [tokens][outputs] of a whole sequence.
+  Matrix run(const std::vector<std::int32_t>& ids) { return run(Input{ids}); }
+  Matrix run(const Input& input) { return head(hidden(input)); }
+
+  // After the final norm, [tokens][d_model].
+  Matrix hidden(const Input& input) {
+    prefix_length_ = input.prefix_length;
+    if (!c_.decoder) return stack("encoder", *c_.encoder, input.ids, input.types);
+    if (c_.encoder) encoded_ = stack("encoder", *c_.encoder, input.encoder_ids, {});
+    return stack("decoder", *c_.decoder, input.ids, input.types);
   }
+
+  Matrix encoded() const { return encoded_; }
 
  private:
   struct KeysValues {
     Matrix k, v;
   };
 
-  Matrix embed(const std::vector<std::int32_t>& ids) const {
+  Matrix stack(const std::string& name, const contract::Stack& spec,
+               const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& types) {
+    name_ = name;
+    Matrix x = spec.embedding
+                   ? embed(spec.embedding->embedding, name + ".embedding.",
+                           spec.embedding->own_tokens ? name + ".embedding.tokens" : "", ids, types)
+                   : embed(c_.embedding, "embedding.", "", ids, types);
+    kv_.clear();
+    const std::vector<contract::LayerRef> layers = contract::unroll(c_, spec);
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      block(*layers[i].block, i, layers[i].weights_of, x);
+    if (spec.final_norm) norm(*spec.final_norm, name + ".final_norm", x);
+    return x;
+  }
+
+  Matrix head(Matrix x) const {
+    const contract::Head& spec = c_.head;
+    if (spec.pool) x = {pooled(x, *spec.pool)};
+    if (spec.transform) {
+      x = linear(x, "head.transform.weight", spec.transform->bias ? "head.transform.bias" : "",
+                 spec.transform->d_out);
+      if (spec.transform->activation)
+        for (auto& row : x)
+          for (double& v : row) v = activate(*spec.transform->activation, v);
+      if (spec.transform->norm) norm(*spec.transform->norm, "head.transform.norm", x);
+    }
+    for (auto& row : x)
+      for (double& v : row) v *= spec.in_scale;
+    Matrix logits = linear(x, spec.tied ? "embedding.tokens" : "head.weight",
+                           spec.bias ? "head.bias" : "", contract::head_outputs(c_));
+    for (auto& row : logits)
+      for (double& v : row) {
+        v *= spec.logit_scale;
+        if (spec.softcap) v = *spec.softcap * std::tanh(v / *spec.softcap);
+      }
+    return logits;
+  }
+
+  static std::vector<double> pooled(const Matrix& x, contract::Pool mode) {
+    if (mode != contract::Pool::mean) return mode == contract::Pool::first ? x.front() : x.back();
+    std::vector<double> sum(x[0].size());
+    for (const auto& row : x)
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += row[i] / static_cast<double>(x.size());
+    return sum;
+  }
+
+  Matrix embed(const contract::Embedding& spec, const std::string& prefix, const std::string& own,
+               const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& types) const {
+    const std::vector<float>& tokens = t_.at(own.empty() ? "embedding.tokens" : own);
+    const std::size_t d = spec.d_embed;
     Matrix x;
     for (std::size_t p = 0; p < ids.size(); ++p) {
-      std::vector<double> row(c_.d_model);
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        row[i] =
-            c_.embedding.scale *
-            double{t_.at("embedding.tokens")[static_cast<std::size_t>(ids[p]) * row.size() + i]};
-        if (c_.embedding.positions)
-          row[i] += double{
-              t_.at("embedding.positions")[(p + c_.embedding.positions->offset) * row.size() + i]};
+      std::vector<double> row(d);
+      const std::size_t type = types.empty() ? 0 : static_cast<std::size_t>(types[p]);
+      for (std::size_t i = 0; i < d; ++i) {
+        row[i] = spec.scale * double{tokens[static_cast<std::size_t>(ids[p]) * d + i]};
+        if (spec.positions)
+          row[i] += double{t_.at(prefix + "positions")[(p + spec.positions->offset) * d + i]};
+        if (spec.token_types > 0) row[i] += double{t_.at(prefix + "token_types")[type * d + i]};
       }
       x.push_back(row);
     }
-    if (c_.embedding.norm) norm(*c_.embedding.norm, "embedding.norm", x);
-    return x;
+    if (spec.norm) norm(*spec.norm, prefix + "norm", x);
+    if (!spec.project_in) return x;
+    return linear(x, prefix + "project.weight", spec.project_bias ? prefix + "project.bias" : "",
+                  c_.d_model);
   }
 
   void norm(const std::string& kind, const std::string& name, Matrix& x) const {
     for (auto& row : x) norm_row(kind, name, row.data(), row.size());
   }
 
-  void norm_row(const std::string& kind, const std::string& name, double* x, std::size_t n) const {
+  // first: of the weights, where each head has its own.
+  void norm_row(const std::string& kind, const std::string& name, double* x, std::size_t n,
+                std::size_t first = 0) const {
     const contract::Norm& spec = c_.norms.at(kind);
     double mean = 0, square = 0;
     if (spec.kind == contract::NormKind::layer_norm)
@@ -77,8 +130,8 @@ class Reference {
       square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(n);
     for (std::size_t i = 0; i < n; ++i) {
       x[i] = (x[i] - mean) / std::sqrt(square + spec.eps);
-      if (spec.weight) x[i] *= double{t_.at(name + ".weight")[i]} + spec.weight_offset;
-      if (spec.bias) x[i] += double{t_.at(name + ".bias")[i]};
+      if (spec.weight) x[i] *= double{t_.at(name + ".weight")[first + i]} + spec.weight_offset;
+      if (spec.bias) x[i] += double{t_.at(name + ".bias")[first + i]};
     }
   }
 
@@ -120,7 +173,7 @@ class Reference {
     for (std::size_t b = 0; b < spec.branches.size(); ++b) {
       const contract::Branch& branch = spec.branches[b];
       const std::string prefix =
-          "decoder." + std::to_string(weights_of) + "." + std::to_string(b) + ".";
+          name_ + "." + std::to_string(weights_of) + "." + std::to_string(b) + ".";
       if (branch.norm_in != contract::kSharedNorm) {
         normed = parallel ? input : x;
         if (branch.norm_in) norm(*branch.norm_in, prefix + "norm_in", normed);
@@ -152,6 +205,8 @@ class Reference {
                (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
       case contract::Activation::gelu_quick:
         return x / (1 + std::exp(-1.702 * x));
+      case contract::Activation::tanh:
+        return std::tanh(x);
     }
     return 0;
   }
@@ -164,9 +219,15 @@ class Reference {
     Matrix gate;
     if (op.gated) gate = linear(x, prefix + "gate.weight", bias("gate", op.bias_in), op.d_ff);
     for (std::size_t i = 0; i < up.size(); ++i)
-      for (std::size_t j = 0; j < op.d_ff; ++j)
-        up[i][j] = op.gated ? activate(op.activation, gate[i][j]) * up[i][j]
-                            : activate(op.activation, up[i][j]);
+      for (std::size_t j = 0; j < op.d_ff; ++j) {
+        double& u = up[i][j];
+        if (op.clamp) {
+          gate[i][j] = std::min(gate[i][j], *op.clamp);
+          u = std::clamp(u, -*op.clamp, *op.clamp);
+        }
+        u = op.gated ? activate(op.activation, gate[i][j]) * (u + op.up_offset)
+                     : activate(op.activation, u);
+      }
     return linear(up, prefix + "down.weight", bias("down", op.bias_out), c_.d_model);
   }
 
@@ -174,11 +235,13 @@ class Reference {
              Matrix& x) const {
     for (std::size_t p = 0; p < x.size(); ++p) {
       double* row = x[p].data();
-      if (op.qk_norm && op.qk_norm->over_all_heads)
-        norm_row(op.qk_norm->norm, norm_name, row, x[p].size());
+      clip(op, x[p]);
+      const bool all = op.qk_norm && op.qk_norm->over == contract::QkNormOver::all;
+      const bool each = op.qk_norm && op.qk_norm->over == contract::QkNormOver::each_head;
+      if (all) norm_row(op.qk_norm->norm, norm_name, row, x[p].size());
       for (std::size_t h = 0; h < n_heads; ++h, row += op.d_k) {
-        if (op.qk_norm && !op.qk_norm->over_all_heads)
-          norm_row(op.qk_norm->norm, norm_name, row, op.d_k);
+        if (op.qk_norm && !all)
+          norm_row(op.qk_norm->norm, norm_name, row, op.d_k, each ? h * op.d_k : 0);
         if (op.rope) rotate(c_.ropes.at(*op.rope), static_cast<double>(p), row);
       }
     }
@@ -198,9 +261,40 @@ class Reference {
     }
   }
 
-  static bool sees(const contract::Mask& mask, std::size_t query, std::size_t key) {
-    if (key > query) return false;
-    return !mask.window || query - key < *mask.window || key < mask.sinks;
+  static void clip(const contract::Attention& op, std::vector<double>& row) {
+    if (op.clip_qkv)
+      for (double& v : row) v = std::clamp(v, -*op.clip_qkv, *op.clip_qkv);
+  }
+
+  bool sees(const contract::Attention& op, std::size_t query, std::size_t key) const {
+    if (op.source == contract::AttentionSource::encoder) return true;
+    const std::size_t apart = query > key ? query - key : key - query;
+    switch (op.mask.kind) {
+      case contract::MaskKind::bidirectional:
+        return !op.mask.window || apart < *op.mask.window;
+      case contract::MaskKind::prefix:
+        return key <= query || (key < prefix_length_ && query < prefix_length_);
+      case contract::MaskKind::causal:
+        break;
+    }
+    return key <= query &&
+           (!op.mask.window || query - key < *op.mask.window || key < op.mask.sinks);
+  }
+
+  // T5: buckets by distance, the second half for keys after the query.
+  double relative_bias(const contract::Attention& op, const std::string& prefix, std::size_t query,
+                       std::size_t key, std::size_t head) const {
+    if (!op.relative_bias) return 0;
+    const contract::RelativeBias& spec = *op.relative_bias;
+    const auto distance = static_cast<std::ptrdiff_t>(key) - static_cast<std::ptrdiff_t>(query);
+    const std::ptrdiff_t length = spec.bidirectional ? std::abs(distance)
+                                                     : std::max<std::ptrdiff_t>(-distance, 0);
+    std::size_t bucket = 0;
+    for (std::size_t b = 0; b < spec.starts.size(); ++b)
+      if (length >= std::ptrdiff_t{spec.starts[b]}) bucket = b;
+    if (spec.bidirectional && distance > 0) bucket += spec.starts.size();
+    const std::string table = spec.per_layer ? prefix + "relative_bias" : name_ + ".relative_bias";
+    return double{t_.at(table)[bucket * op.n_heads + head]};
   }
 
   Matrix attention(const contract::Attention& op, const std::string& prefix, std::size_t layer,
@@ -212,8 +306,10 @@ class Reference {
     place(op, prefix + "q_norm", op.n_heads, q);
     if (!op.kv_from) {
       KeysValues& own = kv_[layer];
-      own.k = linear(x, prefix + "k.weight", bias("k", op.bias_k), op.n_kv_heads * op.d_k);
-      own.v = linear(x, prefix + "v.weight", bias("v", op.bias_v), op.n_kv_heads * op.d_v);
+      const Matrix& source = op.source == contract::AttentionSource::encoder ? encoded_ : x;
+      own.k = linear(source, prefix + "k.weight", bias("k", op.bias_k), op.n_kv_heads * op.d_k);
+      own.v = linear(source, prefix + "v.weight", bias("v", op.bias_v), op.n_kv_heads * op.d_v);
+      for (auto& row : own.v) clip(op, row);
       place(op, prefix + "k_norm", op.n_kv_heads, own.k);
     }
     const KeysValues& kv = kv_.at(op.kv_from ? *op.kv_from : layer);
@@ -226,23 +322,25 @@ class Reference {
   void attend(const contract::Attention& op, const std::string& prefix, const Matrix& q,
               const KeysValues& kv, std::size_t p, std::size_t h, std::vector<double>& out) const {
     const std::size_t kv_head = h / (op.n_heads / op.n_kv_heads);
-    std::vector<double> score(p + 1, -INFINITY);
+    const std::size_t n_keys = kv.k.size();
+    std::vector<double> score(n_keys, -INFINITY);
     double largest = op.sink_logits ? double{t_.at(prefix + "sink_logits")[h]} : -INFINITY;
-    for (std::size_t j = 0; j <= p; ++j) {
-      if (!sees(op.mask, p, j)) continue;
+    for (std::size_t j = 0; j < n_keys; ++j) {
+      if (!sees(op, p, j)) continue;
       double s = 0;
       for (std::size_t i = 0; i < op.d_k; ++i)
         s += q[p][h * op.d_k + i] * kv.k[j][kv_head * op.d_k + i];
       const double slope = op.alibi ? double{op.alibi->slopes[h]} * static_cast<double>(j) : 0.0;
       s = op.alibi && op.alibi->before_scale ? (s + slope) * op.scale : s * op.scale + slope;
       if (op.softcap) s = *op.softcap * std::tanh(s / *op.softcap);
+      s += relative_bias(op, prefix, p, j, h);
       score[j] = s;
       largest = std::max(largest, s);
     }
     double sum =
         op.sink_logits ? std::exp(double{t_.at(prefix + "sink_logits")[h]} - largest) : 0.0;
     for (double& s : score) sum += s = std::exp(s - largest);
-    for (std::size_t j = 0; j <= p; ++j)
+    for (std::size_t j = 0; j < n_keys; ++j)
       for (std::size_t i = 0; i < op.d_v; ++i)
         out[h * op.d_v + i] += score[j] / sum * kv.v[j][kv_head * op.d_v + i];
   }
@@ -250,7 +348,10 @@ class Reference {
   const Contract& c_;
   const FloatTensors& t_;
   std::size_t group_;
+  std::string name_ = "decoder";  // of the stack that runs
   std::map<std::size_t, KeysValues> kv_;
+  Matrix encoded_;
+  std::size_t prefix_length_ = 0;
 };
 
 }  // namespace quern::tests

@@ -24,6 +24,11 @@ namespace quern::tests {
 
 using contract::Contract;
 
+inline contract::Ffn feed_forward(contract::Activation activation, bool gated, bool bias_in = false,
+                                  bool bias_out = false) {
+  return {72, activation, gated, std::nullopt, 0, bias_in, bias_out};
+}
+
 // A llama-like decoder with odd widths: three layers, grouped queries, partial rotation.
 inline Contract tiny_contract() {
   Contract c;
@@ -33,7 +38,7 @@ inline Contract tiny_contract() {
   c.vocab_size = 101;
   c.d_model = 40;
   c.max_positions = 2048;
-  c.embedding = {40, 1.0, std::nullopt, 0, std::nullopt, false};
+  c.embedding = {40, 1.0, std::nullopt, 0, std::nullopt, false, false};
   c.norms["main"] = {contract::NormKind::rms_norm, 1e-5, true, false, 0, contract::Accumulate::f32};
   contract::Rope rope{};
   rope.dims = 8;
@@ -52,14 +57,13 @@ inline Contract tiny_contract() {
   attention.scale = 1 / std::sqrt(12.0);
   attention.rope = "main";
   attention.mask = {contract::MaskKind::causal, std::nullopt, 0};
-  c.ops["attn"] = {contract::OpKind::attention, attention, std::nullopt};
-  c.ops["ffn"] = {contract::OpKind::ffn, std::nullopt,
-                  contract::Ffn{72, contract::Activation::silu, true, false, false}};
+  c.ops["attn"] = {contract::OpKind::attention, attention, {}, {}, {}, {}};
+  c.ops["ffn"] = {contract::OpKind::ffn, {}, {}, {}, feed_forward(contract::Activation::silu, true), {}};
   const contract::Branch attn{"main", "attn", std::nullopt, std::nullopt, 1, 1};
   const contract::Branch ffn{"main", "ffn", std::nullopt, std::nullopt, 1, 1};
   c.blocks["block"] = {contract::Residual::sequential, 1, {attn, ffn}};
-  c.decoder = contract::Stack{{{{"block"}, 3, false}}, "main"};
-  c.head = {contract::HeadKind::lm, true, false, 1, 1, std::nullopt};
+  c.decoder = contract::Stack{{{{"block"}, 3, false}}, "main", std::nullopt};
+  c.head = {contract::HeadKind::lm, true, false, 1, 1, {}, {}, {}, {}};
   c.tokenizer.model = "none";
   return c;
 }
@@ -155,13 +159,13 @@ inline void like_gpt2(Contract& c) {
   c.norms["main"] = {contract::NormKind::layer_norm, 1e-5, true, true, 0,
                      contract::Accumulate::f64};
   c.ropes.clear();
-  c.embedding.positions = contract::PositionTable{contract::PositionTableKind::learned, 700, 2};
+  c.embedding.positions = contract::PositionTable{contract::PositionTableKind::learned, 700, 2, {}};
   c.embedding.norm = "main";
   contract::Attention& a = attention_of(c);
   a.rope.reset();
   a.n_kv_heads = a.n_heads;
   a.bias_q = a.bias_k = a.bias_v = a.bias_o = true;
-  c.ops["ffn"].ffn = contract::Ffn{72, contract::Activation::gelu_tanh, false, true, true};
+  c.ops["ffn"].ffn = feed_forward(contract::Activation::gelu_tanh, false, true, true);
   c.head.tied = false;
   c.head.bias = true;
   c.max_positions = 698;
@@ -174,7 +178,7 @@ inline void like_falcon(Contract& c) {
   block.residual = contract::Residual::parallel;
   block.branches[1].norm_in = contract::kSharedNorm;
   attention_of(c).n_kv_heads = 1;
-  c.ops["ffn"].ffn = contract::Ffn{72, contract::Activation::gelu_erf, false, false, true};
+  c.ops["ffn"].ffn = feed_forward(contract::Activation::gelu_erf, false, false, true);
 }
 
 inline void like_gemma(Contract& c) {
@@ -182,7 +186,7 @@ inline void like_gemma(Contract& c) {
   c.norms["qk"] = c.norms["main"];
   c.embedding.scale = std::sqrt(40.0);
   attention_of(c).softcap = 5.0;
-  attention_of(c).qk_norm = contract::QkNorm{"qk", false};
+  attention_of(c).qk_norm = contract::QkNorm{"qk", contract::QkNormOver::head};
   c.ops["local"] = c.ops["attn"];
   c.ops["local"].attention->mask.window = 33;
   contract::Block& block = c.blocks["block"];
@@ -206,7 +210,7 @@ inline void post_norm(Contract& c) {
   }
   c.decoder->final_norm.reset();
   c.head.in_scale = 0.25;
-  attention_of(c).qk_norm = contract::QkNorm{"main", true};
+  attention_of(c).qk_norm = contract::QkNorm{"main", contract::QkNormOver::all};
 }
 
 inline void shared_weights(Contract& c) {

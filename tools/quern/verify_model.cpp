@@ -32,7 +32,7 @@ std::uint64_t formula_payload(const VerifyContext& context, const std::vector<st
   const kernels::CacheType v = parse_cache_type(context.options.v_type, "-ctv");
   std::uint64_t tokens = 0, bytes_per_token = 0;
   for (const std::size_t length : lengths) tokens += length;
-  for (const model::Model::CacheLayerSpec& layer : context.model().cache_layers)
+  for (const model::CacheLayerSpec& layer : context.model().output_stack().cache_layers)
     bytes_per_token += layer.n_kv_heads * (layer.d_k * kernels::cache_value_bytes(k) +
                                            layer.d_v * kernels::cache_value_bytes(v));
   return tokens * bytes_per_token;
@@ -41,7 +41,7 @@ std::uint64_t formula_payload(const VerifyContext& context, const std::vector<st
 // The shortest window, so that no layer has given a block back at the lengths we try.
 std::size_t shortest_window(const VerifyContext& context) {
   std::size_t shortest = SIZE_MAX;
-  for (const model::Model::CacheLayerSpec& layer : context.model().cache_layers)
+  for (const model::CacheLayerSpec& layer : context.model().output_stack().cache_layers)
     if (layer.window) shortest = std::min(shortest, *layer.window);
   return shortest;
 }

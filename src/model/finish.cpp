@@ -1,0 +1,69 @@
+#include "model/finish.hpp"
+
+#include <cstring>
+
+#include "base/error.hpp"
+#include "contract/tensors.hpp"
+#include "model/head.hpp"
+#include "model/norm.hpp"
+
+namespace quern::model {
+
+namespace {
+
+void observe(const Step& step, std::string_view name, const Rows& rows) {
+  if (step.tap != nullptr) (*step.tap)(name, rows.data, rows.n, rows.width, rows.stride);
+}
+
+// One row per slice: what a head with a pool reads.
+Rows pooled_rows(Step& step, const Placement& placement, const Rows& hidden) {
+  const Rows pooled = step.scratch.pooled.rows(placement.ranges.size(), hidden.width);
+  for (std::size_t i = 0; i < pooled.n; ++i) {
+    const HiddenRange& range = placement.ranges[i];
+    const Rows states{hidden.row(range.first), range.n, hidden.width, hidden.stride};
+    pool_rows(*step.model.kernels, *step.model.head.pool, states, pooled.row(i));
+  }
+  return pooled;
+}
+
+}  // namespace
+
+Outputs finish(Step& step, const Placement& placement) {
+  const std::size_t d_model = step.model.contract.d_model;
+  const Rows stream = step.scratch.stream.rows(step.n_tokens(), d_model);
+  const Rows hidden = step.scratch.hidden.rows(placement.wanted.size(), d_model);
+  for (std::size_t i = 0; i < hidden.n; ++i)
+    std::memcpy(hidden.row(i), stream.row(placement.wanted[i]), d_model * sizeof(float));
+  if (step.stack.final_norm) normalize(step, *step.stack.final_norm, hidden, hidden);
+  observe(step, "hidden", hidden);
+  const Head& head = step.model.head;
+  if (head.logits.weight == nullptr) return {hidden.n, 0};
+  const Rows input = head.pool ? pooled_rows(step, placement, hidden) : hidden;
+  const Rows logits = step.scratch.logits.rows(input.n, head.logits.out);
+  run_head(step, input, logits);
+  observe(step, "logits", logits);
+  return {hidden.n, logits.n};
+}
+
+void finish_encoder(Step& step) {
+  const std::size_t d_model = step.model.contract.d_model;
+  const Rows stream = step.scratch.stream.rows(step.n_tokens(), d_model);
+  const Rows encoded = step.scratch.encoded.rows(stream.n, d_model);
+  if (step.stack.final_norm)
+    normalize(step, *step.stack.final_norm, stream, encoded);
+  else
+    std::memcpy(encoded.data, stream.data, stream.n * stream.stride * sizeof(float));
+  observe(step, "encoded", encoded);
+}
+
+void pool_rows(const kernels::Kernels& kernels, contract::Pool mode, const Rows& states,
+               float* out) {
+  QUERN_ASSERT(states.n > 0);
+  const std::size_t row = mode == contract::Pool::last ? states.n - 1 : 0;
+  std::memcpy(out, states.row(row), states.width * sizeof(float));
+  if (mode != contract::Pool::mean) return;
+  for (std::size_t i = 1; i < states.n; ++i) kernels.add(out, states.row(i), states.width);
+  kernels.scale(out, 1.0F / static_cast<float>(states.n), states.width);
+}
+
+}  // namespace quern::model
