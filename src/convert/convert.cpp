@@ -12,6 +12,7 @@
 #include "base/thread_pool.hpp"
 #include "contract/json.hpp"
 #include "contract/tensors.hpp"
+#include "convert/computed.hpp"
 #include "convert/generation_import.hpp"
 #include "convert/policy.hpp"
 #include "convert/report.hpp"
@@ -37,6 +38,7 @@ struct Job {
   std::unique_ptr<checkpoint::Checkpoint> checkpoint;
   Recipe recipe;
   ImportedTokenizer tokenizer;
+  std::vector<std::unique_ptr<ComputedTensor>> computed;
   std::vector<PlannedTensor> tensors;
   std::string type;
   std::uint64_t tensor_bytes = 0;
@@ -71,13 +73,22 @@ void count_parameters(Job& job) {
   contract.counts.parameters_by_formula = contract::parameters_by_formula(contract);
   contract.counts.parameters_in_tensors = 0;
   for (const PlannedTensor& tensor : job.tensors)
-    contract.counts.parameters_in_tensors +=
-        std::uint64_t{tensor.view.rows()} * tensor.view.columns();
+    if (!tensor.spec.computed)
+      contract.counts.parameters_in_tensors +=
+          std::uint64_t{tensor.view.rows()} * tensor.view.columns();
   if (contract.counts.parameters_in_tensors != contract.counts.parameters_by_formula)
     base::reject(job.checkpoint->where(), "number of parameters in the tensors",
                  base::grouped(contract.counts.parameters_in_tensors),
                  cat(base::grouped(contract.counts.parameters_by_formula),
                      " by the architecture's formula"));
+}
+
+const checkpoint::SourceTensor& source_of(const contract::TensorSpec& spec,
+                                          const TensorSource& source,
+                                          const contract::Contract& contract, Job& job) {
+  if (!spec.computed) return *job.checkpoint->find(source.from.front());
+  job.computed.push_back(compute_tensor(contract, spec, job.checkpoint->where()));
+  return job.computed.back()->source;
 }
 
 void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& job) {
@@ -92,7 +103,7 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
   job.type = std::string(policy.type());
   job.report.policy = policy.describe();
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const checkpoint::SourceTensor& source = *job.checkpoint->find(sources[i].from.front());
+    const checkpoint::SourceTensor& source = source_of(specs[i], sources[i], resolved.contract, job);
     RowView view(source, sources[i].transforms, job.checkpoint->where());
     const FormatChoice choice =
         policy.choose(specs[i], source, resolved.contract.head.tied, view.transposed());
@@ -142,7 +153,7 @@ void write_tensors(const ConvertOptions& options, const Progress& progress,
     std::string notice;
     const TensorError error = encoder.write(tensor, job.checkpoint->where(), notice);
     add_to_roles(tensor, error, job.report.roles);
-    job.checkpoint->release(tensor.view.source());
+    if (!tensor.spec.computed) job.checkpoint->release(tensor.view.source());
     if (!notice.empty()) job.report.notices.push_back(std::move(notice));
   }
 }

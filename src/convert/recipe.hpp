@@ -23,7 +23,7 @@ namespace quern::convert {
 
 struct TensorSource {
   std::string canonical;            // "decoder.3.0.q.weight"
-  std::vector<std::string> from{};  // in `resolve`'s answer: the one source tensor
+  std::vector<std::string> from{};  // in `resolve`'s answer: the one source tensor (none: computed)
   std::vector<std::string> transforms{};
   bool optional = false;
 };

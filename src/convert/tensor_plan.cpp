@@ -228,6 +228,10 @@ void plan_tensors(const NameMap& names, const Environment& values,
                   const checkpoint::Checkpoint& checkpoint, Resolved& resolved) {
   std::set<std::string, std::less<>> used;
   for (const contract::TensorSpec& spec : contract::expected_tensors(resolved.contract)) {
+    if (spec.computed) {
+      resolved.tensors.push_back({.canonical = spec.name});
+      continue;
+    }
     TensorSource source = names.source_of(spec.name, values);
     const checkpoint::SourceTensor* tensor = names.find_first(source.from);
     if (tensor == nullptr) reject_missing(spec, source, checkpoint);

@@ -42,7 +42,8 @@ CacheExtent extent_of(const KvCache& cache, std::size_t max_chunk) {
 }  // namespace
 
 std::size_t chunk_for(const Model& model, const RequestShape& shape, std::size_t wanted) {
-  const bool whole = !model.decoder;  // an encoder sees all of its input at once
+  // An encoder sees all of its input at once, and a pool all of a sequence.
+  const bool whole = !model.decoder || model.head.pool;
   const std::size_t needed = std::max({std::size_t{1}, shape.n_encoder_tokens, shape.prefix_length,
                                        whole ? shape.n_tokens : std::size_t{0}});
   return std::max(needed, std::min(wanted, shape.n_tokens));

@@ -18,7 +18,8 @@ namespace {
 
 struct LogitsOptions {
   ModelOptions model;
-  std::string ids_file, encoder_ids_file, token_types_file, output, hidden;
+  std::string ids_file, encoder_ids_file, token_types_file, documents_file, output, hidden;
+  std::size_t prefix_length = 0;
 };
 
 // An output may not be what is read, nor anything but a file: it is renamed into place.
@@ -33,29 +34,136 @@ void check_output(const std::string& path, const std::vector<std::string>& input
       base::usage_error(base::printable(path), "is an input of this command");
 }
 
-// One prefill of all ids in chunks; each position's row goes straight to its file.
-void write_rows(const LoadedModel& loaded, const LogitsOptions& options, const std::vector<std::int32_t>& ids) {
+// One text, or several documents of it that do not see each other.
+struct Document {
+  std::size_t first, n;
+};
+
+struct Input {
+  std::vector<std::int32_t> ids, token_types, encoder_ids;
+  std::vector<Document> documents;
+};
+
+// Neighbouring tokens with the same number are one document.
+std::vector<Document> documents_of(const std::vector<std::int32_t>& numbers) {
+  std::vector<Document> documents;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (i > 0 && numbers[i] == numbers[i - 1])
+      ++documents.back().n;
+    else
+      documents.push_back({i, 1});
+  return documents;
+}
+
+std::size_t longest(const std::vector<Document>& documents) {
+  std::size_t n = 0;
+  for (const Document& document : documents) n = std::max(n, document.n);
+  return n;
+}
+
+// A file with one number per token of the ids file.
+std::vector<std::int32_t> read_beside(const std::string& path, std::size_t limit, std::size_t n_ids) {
+  std::vector<std::int32_t> numbers = read_ids_file(path, limit);
+  if (numbers.size() != n_ids)
+    base::reject(base::printable(path), "one number per token id", base::cat(numbers.size()), base::cat(n_ids));
+  return numbers;
+}
+
+bool has_prefix_mask(const contract::Contract& contract) {
+  for (const auto& [name, op] : contract.ops)
+    if (op.attention && op.attention->mask.kind == contract::MaskKind::prefix) return true;
+  return false;
+}
+
+void check_options(const contract::Contract& contract, const LogitsOptions& options) {
+  const bool source = contract.kind == contract::ModelKind::encoder_decoder;
+  if (!options.encoder_ids_file.empty() && !source)
+    base::usage_error("--encoder-ids-file", "the model has no encoder beside a decoder");
+  if (options.encoder_ids_file.empty() && source)
+    base::usage_error("quern logits", "the model reads an encoder's input: give --encoder-ids-file");
+  if (!options.token_types_file.empty() && contract.embedding.token_types == 0)
+    base::usage_error("--token-types-file", "the model has no token types");
+  if (options.prefix_length > 0 && !has_prefix_mask(contract))
+    base::usage_error("--prefix-len", "no mask of the model has a prefix");
+  if (!options.output.empty() && contract.head.kind == contract::HeadKind::none)
+    base::usage_error("-o", "the model has no head; --hidden OUT.npy writes its hidden states");
+}
+
+Input read_input_files(const contract::Contract& contract, const LogitsOptions& options) {
+  Input input;
+  input.ids = read_ids_file(options.ids_file, contract.vocab_size);
+  if (!options.token_types_file.empty())
+    input.token_types = read_beside(options.token_types_file, contract.embedding.token_types, input.ids.size());
+  if (!options.encoder_ids_file.empty()) {
+    const auto& own = contract.encoder->embedding;
+    input.encoder_ids = read_ids_file(options.encoder_ids_file, own ? own->vocab_size : contract.vocab_size);
+  }
+  input.documents = {{0, input.ids.size()}};
+  if (!options.documents_file.empty())
+    input.documents = documents_of(read_beside(options.documents_file, std::size_t{1} << 31, input.ids.size()));
+  return input;
+}
+
+// The next slices of the documents, `room` tokens in all; `document` and `at` (within it) move on.
+std::vector<model::Slice> next_slices(const Input& input, const LogitsOptions& options, std::size_t room,
+                                      std::size_t& document, std::size_t& at) {
+  std::vector<model::Slice> slices;
+  while (room > 0 && document < input.documents.size()) {
+    const Document& part = input.documents[document];
+    const std::size_t n = std::min(room, part.n - at);
+    model::Slice slice{document, {input.ids.data() + part.first + at, n}, model::Want::all};
+    if (!input.token_types.empty()) slice.token_types = {input.token_types.data() + part.first + at, n};
+    slice.prefix_length = std::min(options.prefix_length, part.n);
+    slice.source = 0;
+    slices.push_back(slice);
+    room -= n;
+    at += n;
+    if (at < part.n) break;
+    ++document;
+    at = 0;
+  }
+  return slices;
+}
+
+// Appends the rows of one forward() to the files.
+void write_rows(const model::Runner& runner, std::size_t d_model, NpyWriter* logits, NpyWriter* hidden) {
+  for (std::size_t row = 0; logits != nullptr && row < runner.n_logits(); ++row)
+    logits->write_row({runner.logits(row), runner.n_outputs()});
+  for (std::size_t row = 0; hidden != nullptr && row < runner.n_hidden(); ++row)
+    hidden->write_row({runner.hidden(row), d_model});
+}
+
+// All ids in chunks; each position's row goes straight to its file.
+void run(const LoadedModel& loaded, const LogitsOptions& options, const Input& input) {
   const contract::Contract& contract = loaded.model->contract;
-  engine::SessionOptions session = session_options(loaded, options.model, ids.size());
-  if (ids.size() > session.cache.max_tokens)
-    base::reject(options.ids_file, base::cat("has ", ids.size(), " tokens, context is ", session.cache.max_tokens));
-  session.cache.max_tokens = ids.size();
+  const std::size_t n = longest(input.documents);
+  engine::SessionOptions session = session_options(loaded, options.model, n);
+  for (const std::size_t length : {n, input.encoder_ids.size()})
+    if (length > session.cache.max_tokens)
+      base::reject(options.ids_file, base::cat("has ", length, " tokens, context is ", session.cache.max_tokens));
+  session.cache.max_tokens = n;
+  session.cache.n_sequences = input.documents.size();
   model::KvCache cache(*loaded.model, session.cache);
-  const std::size_t chunk = std::min(session.prefill_chunk, ids.size());
-  model::Runner runner(*loaded.model, cache, *loaded.pool, chunk, ids.size());
+  // A prefix may not be cut: the room left in a step must hold it, so documents with one are not packed tighter
+  // than whole.
+  const bool whole = options.prefix_length > 0 || !loaded.model->decoder || contract.head.pool;
+  const std::size_t chunk = model::chunk_for(*loaded.model, {input.ids.size(), input.encoder_ids.size(), 0},
+                                             whole ? input.ids.size() : session.prefill_chunk);
+  model::Runner runner(*loaded.model, cache, *loaded.pool, chunk, n);
+  if (!input.encoder_ids.empty()) {
+    const model::Slice source{0, input.encoder_ids, model::Want::none};
+    runner.encode({&source, 1});
+  }
   std::unique_ptr<NpyWriter> logits, hidden;
-  if (!options.output.empty())
-    logits = std::make_unique<NpyWriter>(options.output, ids.size(), contract.vocab_size);
+  const std::size_t n_rows = contract.head.pool ? input.documents.size() : input.ids.size();
+  if (!options.output.empty()) logits = std::make_unique<NpyWriter>(options.output, n_rows, runner.n_outputs());
   if (!options.hidden.empty())
-    hidden = std::make_unique<NpyWriter>(options.hidden, ids.size(), contract.d_model);
-  for (std::size_t at = 0; at < ids.size(); at += chunk) {
-    const std::size_t n = std::min(chunk, ids.size() - at);
-    const model::Slice slice{0, {ids.data() + at, n}, model::Want::all};
-    runner.forward({&slice, 1});
-    for (std::size_t row = 0; row < n; ++row) {
-      if (logits) logits->write_row({runner.logits(row), contract.vocab_size});
-      if (hidden) hidden->write_row({runner.hidden(row), contract.d_model});
-    }
+    hidden = std::make_unique<NpyWriter>(options.hidden, input.ids.size(), contract.d_model);
+  for (std::size_t document = 0, at = 0; document < input.documents.size();) {
+    const std::vector<model::Slice> slices =
+        next_slices(input, options, whole ? input.ids.size() : std::min(chunk, session.prefill_chunk), document, at);
+    runner.forward(slices);
+    write_rows(runner, contract.d_model, logits.get(), hidden.get());
   }
   if (logits) logits->finish();
   if (hidden) hidden->finish();
@@ -64,7 +172,8 @@ void write_rows(const LoadedModel& loaded, const LogitsOptions& options, const s
 }  // namespace
 
 int cmd_logits(const std::vector<std::string>& arguments) {
-  CLI::App app("Writes the logits of every position as a float32 NumPy array [tokens, vocab_size].",
+  CLI::App app("Writes the logits of every position as a float32 NumPy array [tokens, vocab_size];\n"
+               "a classifier of whole texts has one row per text.",
                "quern logits");
   LogitsOptions options;
   add_model_options(app, options.model);
@@ -72,7 +181,11 @@ int cmd_logits(const std::vector<std::string>& arguments) {
   app.add_option("--ids-file", options.ids_file, "token ids, separated by white space (- for standard input)")
       ->required();
   app.add_option("--encoder-ids-file", options.encoder_ids_file, "ids of the encoder's input");
-  app.add_option("--token-types-file", options.token_types_file, "token types (segments)");
+  app.add_option("--token-types-file", options.token_types_file, "token types (segments), one per id");
+  app.add_option("--doc-ids", options.documents_file,
+                 "numbers of documents, one per id: they do not see each other, positions begin anew");
+  app.add_option("--prefix-len", options.prefix_length, "tokens at the start that see each other (prefix mask)")
+      ->type_name("N");
   app.add_option("-o,--output", options.output, "logits: OUT.npy");
   app.add_option("--hidden", options.hidden, "hidden states after the final norm: OUT.npy [tokens, d_model]");
   if (parse_arguments(app, arguments)) return 0;
@@ -81,16 +194,13 @@ int cmd_logits(const std::vector<std::string>& arguments) {
 
   const model::ModelPaths paths = model::resolve_model_path(options.model.model);
   for (const std::string& path : {options.output, options.hidden})
-    check_output(path, {paths.weights.string(), paths.contract.string(), options.ids_file});
+    check_output(path, {paths.weights.string(), paths.contract.string(), options.ids_file, options.encoder_ids_file,
+                        options.token_types_file, options.documents_file});
   if (!options.output.empty() && options.output == options.hidden)
     base::usage_error("--hidden", "is the same file as -o");
   const LoadedModel loaded = load_model(options.model);
-  const contract::Contract& contract = loaded.model->contract;
-  if (!options.encoder_ids_file.empty() && !contract.encoder)
-    base::usage_error("--encoder-ids-file", "the model has no encoder");
-  if (!options.token_types_file.empty() && contract.embedding.token_types == 0)
-    base::usage_error("--token-types-file", "the model has no token types");
-  write_rows(loaded, options, read_ids_file(options.ids_file, contract.vocab_size));
+  check_options(loaded.model->contract, options);
+  run(loaded, options, read_input_files(loaded.model->contract, options));
   return 0;
 }
 
