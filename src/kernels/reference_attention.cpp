@@ -21,7 +21,8 @@ double score(const ReferenceQuery& query, std::size_t key) {
   if (query.alibi_before_scale) dot += bias;
   dot *= query.scale;
   if (query.softcap != 0.0) dot = query.softcap * std::tanh(dot / query.softcap);
-  return query.alibi_before_scale ? dot : dot + bias;
+  if (!query.alibi_before_scale) dot += bias;
+  return query.bias == nullptr ? dot : dot + static_cast<double>(query.bias[key]);
 }
 
 float load_value(CacheType type, const std::byte* p) {

@@ -21,6 +21,7 @@ struct ReferenceQuery {
   double alibi;    // slope; bias = slope * key index
   bool alibi_before_scale;
   const float* sink_logit;  // nullptr: none
+  const float* bias;        // [end] added to the scores; nullptr: none
 };
 
 // output [d_v]; zeros for a query that sees no key.

@@ -38,7 +38,7 @@ struct AttentionCase {
   std::size_t d_k = 64, d_v = 64, n_keys = 0, group = 1;  // group: heads a KV head serves
   std::uint32_t window = 0, sinks = 0;                    // 0: none
   float scale = 0.125f, softcap = 0.0f;
-  bool alibi = false, alibi_before_scale = false, sink_logits = false;
+  bool alibi = false, alibi_before_scale = false, sink_logits = false, bias = false;
 };
 
 // K, V and Q of n_keys tokens; blocks filled from `kernels`, every byte not written is a NaN
@@ -85,7 +85,15 @@ class AttentionSequence {
       begins[i] = begin_of(token);
       slopes[i] = slope_of(i % case_.group);
     }
+    std::vector<float> biases(case_.bias ? n * kTileTokens : 0);
+    std::vector<const float*> bias(n);
     for (std::size_t tile = 0; tile * kTileTokens < end; ++tile) {
+      for (std::size_t i = 0; i < n && case_.bias; ++i) {
+        bias[i] = &biases[i * kTileTokens];
+        for (std::size_t key = 0; key < kTileTokens; ++key)
+          biases[i * kTileTokens + key] =
+              bias_of(first + i / case_.group, i % case_.group, tile * kTileTokens + key);
+      }
       std::vector<const std::byte*> blocks;
       for (std::size_t b = 0; b < kTileBlocks && tile * kTileTokens + b * kBlockTokens < end; ++b)
         blocks.push_back(block_of(tile * kTileTokens + b * kBlockTokens));
@@ -103,6 +111,7 @@ class AttentionSequence {
                        case_.softcap,
                        case_.alibi ? slopes.data() : nullptr,
                        case_.alibi_before_scale,
+                       case_.bias ? bias.data() : nullptr,
                        {max.data(), sum.data(), o.data(), stride},
                        scratch.data()});
     }
@@ -121,12 +130,14 @@ class AttentionSequence {
                         &held_v_[t * case_.d_v]);
     const float sink = sink_of(head);
     std::vector<double> output(case_.d_v);
+    std::vector<float> bias(case_.n_keys);
+    for (std::size_t key = 0; key < case_.n_keys; ++key) bias[key] = bias_of(token, head, key);
     reference_attention(
         {&q_[(token * case_.group + head) * case_.d_k], held_k_.data(), held_v_.data(), case_.d_k,
          case_.d_v, begin_of(token), token + 1, case_.sinks, static_cast<double>(case_.scale),
          static_cast<double>(case_.softcap),
          case_.alibi ? static_cast<double>(slope_of(head)) : 0.0, case_.alibi_before_scale,
-         case_.sink_logits ? &sink : nullptr},
+         case_.sink_logits ? &sink : nullptr, case_.bias ? bias.data() : nullptr},
         output.data());
     return output;
   }
@@ -135,6 +146,9 @@ class AttentionSequence {
   std::uint32_t begin_of(std::size_t token) const {
     const auto end = static_cast<std::uint32_t>(token + 1);
     return case_.window != 0 && end > case_.window ? end - case_.window : 0u;
+  }
+  static float bias_of(std::size_t token, std::size_t head, std::size_t key) {
+    return static_cast<float>((7 * token + 5 * head + 3 * key) % 17) / 8.0f - 1.0f;
   }
   static float slope_of(std::size_t head) { return 0.25f / static_cast<float>(head + 1); }
   static float sink_of(std::size_t head) { return 1.5f - static_cast<float>(head); }

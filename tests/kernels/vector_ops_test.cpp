@@ -239,6 +239,13 @@ TEST_CASE("every instruction set gives the bits of the scalar path") {
         k.softcap(a.data(), 30.0f, n);
         scalar().softcap(b.data(), 30.0f, n);
         CHECK(same(a, b));
+        a = b = x;
+        k.clamp(a.data(), -0.5f, 0.75f, n);
+        scalar().clamp(b.data(), -0.5f, 0.75f, n);
+        CHECK(same(a, b));
+        k.shift(a.data(), 0.3f, n);
+        scalar().shift(b.data(), 0.3f, n);
+        CHECK(same(a, b));
         for (bool wide : {false, true}) {
           for (NormOp op : {NormOp::rms_norm, NormOp::layer_norm}) {
             const NormArgs args{op, n, 1e-5f, finite.data(), finite.data(), wide};
@@ -260,6 +267,24 @@ TEST_CASE("every instruction set gives the bits of the scalar path") {
     }
   }
   WARN("instruction sets covered:" << covered);
+}
+
+TEST_CASE("clamp keeps what lies between and NaN; shift adds") {
+  for (const IsaInfo* isa : isas()) {
+    std::vector<float> x(37, 0.25f);
+    x[0] = -kInf, x[1] = kInf, x[2] = kNan, x[3] = -2.0f, x[36] = 9.0f;
+    isa->kernels->clamp(x.data(), -1.0f, 2.0f, x.size());
+    INFO(isa->name);
+    CHECK(x[0] == -1.0f);
+    CHECK(x[1] == 2.0f);
+    CHECK(std::isnan(x[2]));
+    CHECK(x[3] == -1.0f);
+    CHECK(x[4] == 0.25f);
+    CHECK(x[36] == 2.0f);
+    isa->kernels->shift(x.data(), 1.5f, x.size());
+    CHECK(x[4] == 1.75f);
+    CHECK(x[36] == 3.5f);
+  }
 }
 
 }  // namespace quern::kernels
