@@ -1,5 +1,6 @@
 // Tensors that a formula gives and no checkpoint need store: sinusoidal position tables
-// (arXiv 1706.03762). Not here: which tensors those are (contract/tensors.hpp: TensorSpec::computed).
+// (arXiv 1706.03762). Not here: which tensors those are (contract/tensors.hpp:
+// TensorSpec::computed).
 #pragma once
 
 #include <memory>
@@ -21,7 +22,8 @@ std::unique_ptr<ComputedTensor> compute_tensor(const contract::Contract& contrac
                                                const contract::TensorSpec& spec,
                                                std::string_view where);
 
-// [rows, columns]: sin and cos of row / 10000^(2i / columns) for column pair i, in double, rounded once.
+// [rows, columns]: sin and cos of row / 10000^(2i / columns) for column pair i, in double, rounded
+// once.
 std::vector<float> sinusoids(std::size_t rows, std::size_t columns, contract::SinusoidOrder order);
 
 }  // namespace quern::convert
