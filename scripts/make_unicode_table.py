@@ -7,7 +7,9 @@ that the properties are asked from the library itself:
   letters and numbers, for the scanners of text/scanners.cpp;
   categories of what PCRE2 does not know yet (unassigned in Unicode 14), for text/regex_translate.cpp;
   code points the normalizers do not know, which pass through them and stop reordering;
-  punctuation (the step of that name follows Unicode 8), and lower case that is newer than utf8proc's.
+  punctuation (the step of that name follows Unicode 8), and lower case that is newer than utf8proc's;
+  what the normalizer of WordPiece models drops (controls, marks) and surrounds with spaces (ideographs);
+  scripts, numbered in the order of their first character, for the step that cuts where the script changes.
 
   pip install tokenizers; scripts/make_unicode_table.py > src/text/unicode_table.cpp
 """
@@ -92,6 +94,44 @@ def punctuation():
         yield from (ord(piece) for piece, _ in step.pre_tokenize_str(text) if len(piece) == 1)
 
 
+def wordpiece_sets():
+    """Dropped controls, dropped marks, characters that get spaces around."""
+    off = dict(clean_text=False, handle_chinese_chars=False, strip_accents=False, lowercase=False)
+    clean = normalizers.BertNormalizer(**{**off, "clean_text": True})
+    strip = normalizers.BertNormalizer(**{**off, "strip_accents": True})
+    spaced = normalizers.BertNormalizer(**{**off, "handle_chinese_chars": True})
+    nfd = normalizers.NFD()
+    controls = [c for c in scalars() if clean.normalize_str("a" + chr(c) + "a") == "aa"]
+    marks = [c for c in scalars() if strip.normalize_str("a" + chr(c)) == "a" and nfd.normalize_str(chr(c)) == chr(c)]
+    ideographs = [c for c in scalars() if spaced.normalize_str(chr(c)) == f" {chr(c)} "]
+    return controls, marks, ideographs
+
+
+def emit_scripts():
+    step = pre_tokenizers.UnicodeScripts()
+    same = lambda a, b: len(step.pre_tokenize_str(chr(a) + chr(b))) == 1
+    runs = []  # [first, last]: neighbours of one script
+    for c in scalars():
+        if not step.pre_tokenize_str(chr(c)):
+            continue  # of no script: it joins what stands beside it
+        if runs and runs[-1][1] == c - 1 and same(c - 1, c):
+            runs[-1][1] = c
+        else:
+            runs.append([c, c])
+    firsts, rows = [], []
+    for first, last in runs:
+        number = next((i for i, other in enumerate(firsts) if same(other, first)), len(firsts))
+        if number == len(firsts):
+            firsts.append(first)
+        rows.append(f"{{0x{first:X}, 0x{last:X}, {number}}},")
+    assert len(firsts) < 256
+    print("const ScriptRange kScripts[] = {")
+    for i in range(0, len(rows), 4):
+        print("    " + " ".join(rows[i:i + 4]))
+    print("};")
+    print(f"const std::size_t kScriptsCount = {len(rows)};\n")
+
+
 def emit_lower():
     lower, rows = normalizers.Lowercase(), []
     for c in scalars():
@@ -118,6 +158,9 @@ def main():
     emit("kUnknownToNormalizers", unknown_to_normalizers())
     emit("kPunctuationRanges", punctuation())
     emit_lower()
+    for name, members_of in zip(("kDroppedControls", "kDroppedMarks", "kIdeographs"), wordpiece_sets()):
+        emit(name, members_of)
+    emit_scripts()
     print("}  // namespace quern::text")
 
 

@@ -286,20 +286,37 @@ struct AddedToken {
   std::int32_t id;
   bool special, normalized, single_word, lstrip, rstrip;
 };
+// Ids and token types (rows of the type table) of two texts joined: prefix, first, middle, second, suffix.
+struct PairTemplate {
+  std::vector<std::int32_t> prefix_ids, prefix_types;
+  std::int32_t first_type = 0;
+  std::vector<std::int32_t> middle_ids, middle_types;
+  std::int32_t second_type = 0;
+  std::vector<std::int32_t> suffix_ids, suffix_types;
+};
 struct TokenizerDescription {
-  std::string model;                    // "bpe"; "none" for a checkpoint without a tokenizer
+  std::string model;                    // kTokenizerModels; "none" for a checkpoint without a tokenizer
   std::vector<std::string> normalizers; // in order; empty = none
   // Pre-tokenizer steps in order: a named scanner (docs/CONTRACT.md lists them) or
   // "regex:PATTERN" (PCRE2).
   std::vector<std::string> pre_tokenizers;
-  bool byte_level = false;              // the byte alphabet of GPT-2
+  bool byte_level = false;              // tokens are bytes, not characters (the byte alphabet is undone)
   bool add_prefix_space = false;
   bool ignore_merges = false;           // a whole pre-token found in the vocabulary is taken as it is
-  bool byte_fallback = false;
-  bool fuse_unk = false;
+  bool byte_fallback = false;           // a character without a token becomes the tokens of its bytes
+  bool fuse_unk = false;                // neighbouring unknowns become one
   std::optional<std::int32_t> unk_id;   // stands for a byte or character without a token; null: it is dropped
-  std::vector<std::int32_t> prefix_ids, suffix_ids;  // around plain text ($A of the post-processor)
-  std::string decoder;                  // "byte_level"
+  std::string subword_prefix;           // of a piece inside a word
+  std::string word_suffix;              // of a word's last character (bpe)
+  std::size_t max_word_chars = 0;       // wordpiece: longer words are unknown
+  std::string score_sum = "f64";        // precision in which scores of pieces are added (unigram)
+  std::vector<std::int32_t> user_defined;  // pieces taken whole and never changed by a normalizer
+  // Around plain text ($A of the post-processor), with token types.
+  std::vector<std::int32_t> prefix_ids, prefix_types;
+  std::int32_t text_type = 0;
+  std::vector<std::int32_t> suffix_ids, suffix_types;
+  std::optional<PairTemplate> pair;     // null: two texts cannot be joined
+  std::vector<std::string> decoders;    // steps from token texts to text; empty = concatenated
   std::vector<AddedToken> added;
 };
 

@@ -38,6 +38,17 @@ Json generation_document(const Generation& generation) {
           {"renormalize", generation.renormalize}};
 }
 
+namespace {
+
+Json pair_document(const PairTemplate& pair) {
+  return {{"prefix_ids", Json(pair.prefix_ids)},     {"prefix_types", Json(pair.prefix_types)},
+          {"first_type", pair.first_type},           {"middle_ids", Json(pair.middle_ids)},
+          {"middle_types", Json(pair.middle_types)}, {"second_type", pair.second_type},
+          {"suffix_ids", Json(pair.suffix_ids)},     {"suffix_types", Json(pair.suffix_types)}};
+}
+
+}  // namespace
+
 Json tokenizer_document(const TokenizerDescription& tokenizer) {
   Json added = Json::array();
   for (const AddedToken& token : tokenizer.added)
@@ -57,9 +68,18 @@ Json tokenizer_document(const TokenizerDescription& tokenizer) {
           {"byte_fallback", tokenizer.byte_fallback},
           {"fuse_unk", tokenizer.fuse_unk},
           {"unk_id", optional_document(tokenizer.unk_id)},
+          {"subword_prefix", tokenizer.subword_prefix},
+          {"word_suffix", tokenizer.word_suffix},
+          {"max_word_chars", tokenizer.max_word_chars},
+          {"score_sum", tokenizer.score_sum},
+          {"user_defined", Json(tokenizer.user_defined)},
           {"prefix_ids", Json(tokenizer.prefix_ids)},
+          {"prefix_types", Json(tokenizer.prefix_types)},
+          {"text_type", tokenizer.text_type},
           {"suffix_ids", Json(tokenizer.suffix_ids)},
-          {"decoder", tokenizer.decoder},
+          {"suffix_types", Json(tokenizer.suffix_types)},
+          {"pair", tokenizer.pair ? pair_document(*tokenizer.pair) : Json(nullptr)},
+          {"decoders", Json(tokenizer.decoders)},
           {"added", std::move(added)}};
 }
 

@@ -32,6 +32,24 @@ AddedToken read_added_token(const Json& value, const std::string& path) {
   return token;
 }
 
+std::int32_t read_type(JsonObject& object, std::string_view key) {
+  return static_cast<std::int32_t>(object.get_int(key, 0, INT32_MAX));
+}
+
+PairTemplate read_pair(JsonObject object) {
+  PairTemplate out;
+  out.prefix_ids = read_ids(object, "prefix_ids", kMaxIds);
+  out.prefix_types = read_ids(object, "prefix_types", kMaxIds);
+  out.first_type = read_type(object, "first_type");
+  out.middle_ids = read_ids(object, "middle_ids", kMaxIds);
+  out.middle_types = read_ids(object, "middle_types", kMaxIds);
+  out.second_type = read_type(object, "second_type");
+  out.suffix_ids = read_ids(object, "suffix_ids", kMaxIds);
+  out.suffix_types = read_ids(object, "suffix_types", kMaxIds);
+  object.finish();
+  return out;
+}
+
 }  // namespace
 
 Tokens read_tokens(JsonObject object) {
@@ -93,9 +111,18 @@ TokenizerDescription read_tokenizer(JsonObject object) {
   out.byte_fallback = object.get_bool("byte_fallback");
   out.fuse_unk = object.get_bool("fuse_unk");
   out.unk_id = read_optional_id(object, "unk_id");
+  out.subword_prefix = object.get_string("subword_prefix");
+  out.word_suffix = object.get_string("word_suffix");
+  out.max_word_chars = read_count(object, "max_word_chars");
+  out.score_sum = std::string(object.get_enum("score_sum", kScoreSums));
+  out.user_defined = read_ids(object, "user_defined", kMaxAddedTokens);
   out.prefix_ids = read_ids(object, "prefix_ids", kMaxIds);
+  out.prefix_types = read_ids(object, "prefix_types", kMaxIds);
+  out.text_type = read_type(object, "text_type");
   out.suffix_ids = read_ids(object, "suffix_ids", kMaxIds);
-  out.decoder = object.get_string("decoder");
+  out.suffix_types = read_ids(object, "suffix_types", kMaxIds);
+  out.pair = read_nullable(object, "pair", [&] { return read_pair(object.get_object("pair")); });
+  out.decoders = read_strings(object, "decoders", kMaxSteps);
   const Json& added = read_array(object, "added", kMaxAddedTokens);
   out.added.reserve(added.size());
   for (const Json& value : added)

@@ -95,19 +95,52 @@ void check_word(const Rules& rules, std::string_view path, std::string_view word
         path, cat("unknown value \"", base::printable(word, 60), "\"; known: ", base::join(known)));
 }
 
+// Ids around a text and the token types beside them.
+void check_affix(const Rules& rules, const std::string& path, const std::vector<std::int32_t>& ids,
+                 const std::vector<std::int32_t>& types) {
+  check_id_list(rules, cat(path, "_ids"), ids);
+  rules.require(types.size() == ids.size(), cat(path, "_types"), "one type for each id");
+  for (const std::int32_t type : types)
+    rules.range(cat(path, "_types"), static_cast<std::size_t>(type), 0, kMaxTokenTypes - 1);
+}
+
+void check_type(const Rules& rules, const std::string& path, std::int32_t type) {
+  rules.range(path, static_cast<std::size_t>(type), 0, kMaxTokenTypes - 1);
+}
+
+void check_pair(const Rules& rules, const PairTemplate& pair) {
+  check_affix(rules, "tokenizer.pair.prefix", pair.prefix_ids, pair.prefix_types);
+  check_affix(rules, "tokenizer.pair.middle", pair.middle_ids, pair.middle_types);
+  check_affix(rules, "tokenizer.pair.suffix", pair.suffix_ids, pair.suffix_types);
+  check_type(rules, "tokenizer.pair.first_type", pair.first_type);
+  check_type(rules, "tokenizer.pair.second_type", pair.second_type);
+}
+
+void check_words(const Rules& rules, const TokenizerDescription& tokenizer) {
+  check_word(rules, "tokenizer.model", tokenizer.model, kTokenizerModels);
+  check_word(rules, "tokenizer.score_sum", tokenizer.score_sum, kScoreSums);
+  check_steps(rules, "tokenizer.normalizers", tokenizer.normalizers);
+  check_steps(rules, "tokenizer.pre_tokenizers", tokenizer.pre_tokenizers);
+  check_steps(rules, "tokenizer.decoders", tokenizer.decoders);
+  rules.label("tokenizer.subword_prefix", tokenizer.subword_prefix);
+  rules.label("tokenizer.word_suffix", tokenizer.word_suffix);
+  rules.range("tokenizer.max_word_chars", tokenizer.max_word_chars, 0, kMaxLabelBytes);
+}
+
 }  // namespace
 
 // The names of normalizers, pre-tokenizers and decoders are text/'s; it refuses what it does not
 // know.
 void check_tokenizer(const Rules& rules) {
   const TokenizerDescription& tokenizer = rules.contract.tokenizer;
-  check_word(rules, "tokenizer.model", tokenizer.model, kTokenizerModels);
-  check_steps(rules, "tokenizer.normalizers", tokenizer.normalizers);
-  check_steps(rules, "tokenizer.pre_tokenizers", tokenizer.pre_tokenizers);
+  check_words(rules, tokenizer);
   if (tokenizer.unk_id) rules.token_id("tokenizer.unk_id", *tokenizer.unk_id);
-  check_id_list(rules, "tokenizer.prefix_ids", tokenizer.prefix_ids);
-  check_id_list(rules, "tokenizer.suffix_ids", tokenizer.suffix_ids);
-  rules.label("tokenizer.decoder", tokenizer.decoder);
+  rules.range("tokenizer.user_defined", tokenizer.user_defined.size(), 0, kMaxAddedTokens);
+  for (const std::int32_t id : tokenizer.user_defined) rules.token_id("tokenizer.user_defined", id);
+  check_affix(rules, "tokenizer.prefix", tokenizer.prefix_ids, tokenizer.prefix_types);
+  check_affix(rules, "tokenizer.suffix", tokenizer.suffix_ids, tokenizer.suffix_types);
+  check_type(rules, "tokenizer.text_type", tokenizer.text_type);
+  if (tokenizer.pair) check_pair(rules, *tokenizer.pair);
   rules.range("tokenizer.added", tokenizer.added.size(), 0, kMaxAddedTokens);
   for (std::size_t i = 0; i < tokenizer.added.size(); ++i) {
     const AddedToken& token = tokenizer.added[i];

@@ -67,8 +67,10 @@ inline constexpr base::EnumName<std::string_view> kRopeRules[] = {
     {"llama3", "llama3"},   {"yarn", "yarn"},     {"longrope", "longrope"}};
 inline constexpr base::EnumName<std::string_view> kEarlyStopping[] = {
     {"true", "true"}, {"false", "false"}, {"never", "never"}};
-inline constexpr base::EnumName<std::string_view> kTokenizerModels[] = {{"bpe", "bpe"},
-                                                                        {"none", "none"}};
+inline constexpr base::EnumName<std::string_view> kTokenizerModels[] = {
+    {"bpe", "bpe"},             {"score_bpe", "score_bpe"}, {"unigram", "unigram"},
+    {"wordpiece", "wordpiece"}, {"wordlevel", "wordlevel"}, {"none", "none"}};
+inline constexpr base::EnumName<std::string_view> kScoreSums[] = {{"f32", "f32"}, {"f64", "f64"}};
 inline constexpr base::EnumName<std::string_view> kBuiltinTemplates[] = {{"", ""},
                                                                          {"chatml", "chatml"}};
 

@@ -4,6 +4,7 @@
 #include "base/mapped_file.hpp"
 #include "base/strings.hpp"
 #include "convert/tokenizer_import_parts.hpp"
+#include "convert/tokenizer_import_spm.hpp"
 #include "text/tokenizer.hpp"
 
 namespace quern::convert {
@@ -30,11 +31,11 @@ void check_runs(const ImportedTokenizer& imported, std::string_view where) {
                    base::printable(token.content, 60));
 }
 
-ImportedTokenizer from_json(const SideFiles& files, std::string_view where, std::size_t vocab_size,
-                            std::optional<UnsupportedTokenizer>& reason) {
+// A checkpoint without a tokenizer that can be used keeps its chat template.
+ImportedTokenizer from_files(const SideFiles& files, std::string_view where, std::size_t vocab_size,
+                             std::optional<UnsupportedTokenizer>& reason) {
   ImportedTokenizer out;
-  reason = import_tokenizer_json(files, where, vocab_size, out);
-  if (!reason) {
+  if (import_from_files(files, where, vocab_size, out, reason) && !reason) {
     check_runs(out, where);
     return out;
   }
@@ -60,15 +61,54 @@ bool is_gguf(base::Bytes bytes) {
   return base::as_text(bytes).starts_with("GGUF");
 }
 
+// read(name): the contents of a file, "" when there is none.
+template <class Read>
+SideFiles read_files(Read read) {
+  SideFiles files;
+  files.tokenizer_json = read("tokenizer.json");
+  files.tokenizer_config = read("tokenizer_config.json");
+  files.special_tokens_map = read("special_tokens_map.json");
+  files.chat_jinja = read("chat_template.jinja");
+  files.chat_json = read("chat_template.json");
+  if (!files.tokenizer_json.empty()) return files;
+  files.sentencepiece_model = read("tokenizer.model");
+  if (files.sentencepiece_model.empty()) files.sentencepiece_model = read("spiece.model");
+  files.source_model = read("source.spm");
+  files.target_vocab_json = read("target_vocab.json");
+  files.vocab_json = read("vocab.json");
+  files.merges_txt = read("merges.txt");
+  files.vocab_txt = read("vocab.txt");
+  files.added_tokens = read("added_tokens.json");
+  return files;
+}
+
 SideFiles read_directory(const std::filesystem::path& directory) {
-  const auto read = [&](const char* name) {
+  return read_files([&](const char* name) {
     const std::filesystem::path path = directory / name;
     std::error_code error;
     return std::filesystem::exists(path, error) ? base::read_text_file(path, kMostJsonBytes)
                                                 : std::string();
-  };
-  return {read("tokenizer.json"), read("tokenizer_config.json"), read("special_tokens_map.json"),
-          read("chat_template.jinja"), read("chat_template.json")};
+  });
+}
+
+// A file given by name, with what lies beside it: only it makes the vocabulary.
+SideFiles around_file(const std::filesystem::path& path, base::Bytes bytes) {
+  SideFiles all = read_directory(path.parent_path());
+  SideFiles files;
+  files.single = true;
+  files.tokenizer_config = std::move(all.tokenizer_config);
+  files.special_tokens_map = std::move(all.special_tokens_map);
+  files.chat_jinja = std::move(all.chat_jinja);
+  files.chat_json = std::move(all.chat_json);
+  std::string text(base::as_text(bytes));
+  if (looks_like_sentencepiece(bytes)) {
+    files.sentencepiece_model = std::move(text);
+  } else if (path.extension() == ".txt") {
+    files.vocab_txt = std::move(text);
+  } else {
+    files.tokenizer_json = std::move(text);
+  }
+  return files;
 }
 
 }  // namespace
@@ -80,16 +120,9 @@ ImportedTokenizer import_tokenizer(const checkpoint::Checkpoint& checkpoint,
   if (const checkpoint::GgufFile* gguf = checkpoint::gguf_of(checkpoint)) {
     out = from_gguf(*gguf, checkpoint.where(), vocab_size, reason);
   } else {
-    const SideFiles files{
-        checkpoint.side_file("tokenizer.json"), checkpoint.side_file("tokenizer_config.json"),
-        checkpoint.side_file("special_tokens_map.json"),
-        checkpoint.side_file("chat_template.jinja"), checkpoint.side_file("chat_template.json")};
-    if (files.tokenizer_json.empty()) {
-      out = without_tokenizer();
-      import_side_files(files, out);
-      return out;
-    }
-    out = from_json(files, cat(checkpoint.where(), "/tokenizer.json"), vocab_size, reason);
+    const SideFiles files =
+        read_files([&](const char* name) { return checkpoint.side_file(name); });
+    out = from_files(files, checkpoint.where(), vocab_size, reason);
   }
   if (reason) out.notices.push_back(with_hint(*reason));
   return out;
@@ -102,9 +135,11 @@ ImportedTokenizer import_tokenizer_file(const std::filesystem::path& path) {
   const bool directory = std::filesystem::is_directory(path, error);
   const std::string where = base::printable(path.string());
   if (directory) {
-    const SideFiles files = read_directory(path);
-    if (files.tokenizer_json.empty()) base::reject(where, "no tokenizer.json in this directory");
-    out = from_json(files, cat(where, "/tokenizer.json"), 0, reason);
+    out = from_files(read_directory(path), where, 0, reason);
+    if (!reason && out.description.model == "none")
+      base::reject(where, "no tokenizer in this directory", {},
+                   "tokenizer.json, tokenizer.model, spiece.model, vocab.json with merges.txt or "
+                   "source.spm, or vocab.txt");
   } else {
     const base::MappedFile file(path);
     if (is_gguf(file.bytes())) {
@@ -113,10 +148,9 @@ ImportedTokenizer import_tokenizer_file(const std::filesystem::path& path) {
         base::reject(where, "this GGUF has no tokenizer");
       out = from_gguf(gguf, where, 0, reason);
     } else {
-      SideFiles files = read_directory(path.parent_path());
       if (file.bytes().size() > kMostJsonBytes) base::reject(where, "file is too large");
-      files.tokenizer_json = std::string(base::as_text(file.bytes()));
-      out = from_json(files, where, 0, reason);
+      out = from_files(around_file(path, file.bytes()), where, 0, reason);
+      if (!reason && out.description.model == "none") base::reject(where, "an empty file");
     }
   }
   if (reason) base::reject(where, with_hint(*reason));

@@ -29,59 +29,21 @@ const Json& part(const Json& root, std::string_view key) {
   return found == nullptr ? kNull : *found;
 }
 
-std::string model_type(const Json& model) {
-  const Json* type = member(model, "type");
-  if (type != nullptr && type->is_string()) return type->get<std::string>();
-  return member(model, "merges") != nullptr ? "BPE"
-                                            : "without a type";  // files of 2019 leave it out
-}
-
-// What is well formed but not run by this version.
-std::optional<UnsupportedTokenizer> unsupported(const Json& root, const Json& model) {
-  if (const std::string type = model_type(model); type != "BPE")
-    return UnsupportedTokenizer{cat("tokenizer model ", printable(type, 60))};
-  if (!mentions(part(root, "pre_tokenizer"), "pretokenizers", "ByteLevel"))
-    return UnsupportedTokenizer{"tokenizer model BPE without the byte alphabet"};
-  for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (const Json* affix = member(model, key); affix != nullptr && *affix != Json(""))
-      return UnsupportedTokenizer{cat("tokenizer model BPE with ", key)};
-  if (!has_byte_level_decoder(part(root, "decoder")))
-    return UnsupportedTokenizer{
-        cat("tokenizer decoder ", printable(part(root, "decoder").dump(), 120))};
-  return std::nullopt;
-}
-
-void read_vocabulary(const Json& model, std::string_view where, VocabularyBuilder& vocabulary) {
-  const Json* tokens = member(model, "vocab");
-  if (tokens == nullptr || !tokens->is_object())
-    reject(cat(where, ": model.vocab"), "an object is missing");
-  for (const auto& [spelling, id] : tokens->items()) {
-    if (!id.is_number_integer())
-      reject(cat(where, ": model.vocab"),
-             cat("token \"", printable(spelling, 60), "\" has no integer id"));
-    vocabulary.add_token(spelling, id.get<std::int64_t>());
-  }
-}
-
-void read_merges(const Json& model, std::string_view where, VocabularyBuilder& vocabulary) {
-  const Json* merges = member(model, "merges");
-  if (merges == nullptr || !merges->is_array())
-    reject(cat(where, ": model.merges"), "a list is missing");
-  std::size_t rank = 0;
-  for (const Json& merge : *merges) {
-    if (merge.is_string()) {
-      const auto& text = merge.get_ref<const std::string&>();
-      const auto [left, right] = split_merge(text, rank, where);
-      vocabulary.add_merge(left, right);
-    } else {
-      const bool pair =
-          merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
-      if (!pair) reject(where, cat("merge ", rank, " is not a pair"), printable(merge.dump(), 80));
-      vocabulary.add_merge(merge[0].get_ref<const std::string&>(),
-                           merge[1].get_ref<const std::string&>());
-    }
-    ++rank;
-  }
+// Whether the model can work on bytes: it is fed the byte alphabet, and nothing else looks at words
+// in it. Otherwise words stay spelled in the alphabet.
+bool works_on_bytes(const Json& root, const Json& model) {
+  const auto empty = [&](std::string_view key) {
+    const Json* affix = member(model, key);
+    return affix == nullptr || *affix == Json("");
+  };
+  const Json& decoder = part(root, "decoder");
+  const bool read_back =
+      decoder.is_null() || (mentions(decoder, "decoders", "ByteLevel") &&
+                            flat_steps(decoder, "decoders", "decoder").size() == 1);
+  return member(model, "merges") != nullptr && read_back &&
+         mentions(part(root, "pre_tokenizer"), "pretokenizers", "ByteLevel") &&
+         !mentions(part(root, "normalizer"), "normalizers", "ByteLevel") &&
+         empty("continuing_subword_prefix") && empty("end_of_word_suffix");
 }
 
 contract::AddedToken read_added(const Json& value, std::int64_t id, std::string_view where) {
@@ -172,17 +134,6 @@ class AddedReader {
   AddedTokens added_;
 };
 
-void read_flags(const Json& model, std::string_view where, const VocabularyBuilder& vocabulary,
-                contract::TokenizerDescription& out) {
-  out.ignore_merges = flag_member(model, "ignore_merges", false, where);
-  out.byte_fallback = flag_member(model, "byte_fallback", false, where);
-  out.fuse_unk = flag_member(model, "fuse_unk", false, where);
-  const Json* unknown = member(model, "unk_token");
-  if (unknown == nullptr || !unknown->is_string()) return;
-  const std::int32_t id = vocabulary.id_of(unknown->get<std::string>());
-  if (id >= 0) out.unk_id = id;
-}
-
 }  // namespace
 
 std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files,
@@ -193,20 +144,18 @@ std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files
   const Json* model = member(root, "model");
   if (model == nullptr || !model->is_object())
     reject(cat(where, ": model"), "an object is missing");
-  if (auto reason = unsupported(root, *model)) return reason;
-
   contract::TokenizerDescription& description = out.description;
-  description.model = "bpe";
-  description.decoder = "byte_level";
-  VocabularyBuilder vocabulary(where, vocab_size);
-  read_vocabulary(*model, where, vocabulary);
-  read_merges(*model, where, vocabulary);
-  read_flags(*model, where, vocabulary, description);
-  import_normalizer(part(root, "normalizer"), cat(where, ": normalizer"), description);
-  import_pre_tokenizer(part(root, "pre_tokenizer"), cat(where, ": pre_tokenizer"), description);
+  ModelImport made(description, where, vocab_size);
+  if (auto reason = import_model(*model, where, made)) return reason;
+  description.byte_level = works_on_bytes(root, *model);
+  import_normalizer(part(root, "normalizer"), cat(where, ": normalizer"), description,
+                    made.charsmap);
+  import_pre_tokenizer(part(root, "pre_tokenizer"), cat(where, ": pre_tokenizer"),
+                       !description.byte_level, description);
   import_post_processor(part(root, "post_processor"), cat(where, ": post_processor"), description);
+  import_decoder(part(root, "decoder"), cat(where, ": decoder"), description);
 
-  AddedReader added(where, vocab_size, vocabulary, out);
+  AddedReader added(where, vocab_size, made.vocabulary, out);
   added.read_list(part(root, "added_tokens"));
   if (!files.tokenizer_config.empty()) {
     constexpr std::string_view kConfig = "tokenizer_config.json";
@@ -214,7 +163,7 @@ std::optional<UnsupportedTokenizer> import_tokenizer_json(const SideFiles& files
     const Json& table = part(config, "added_tokens_decoder");
     if (table.is_object()) added.read_decoder(table, kConfig);
   }
-  out.tables = text::build_tokenizer_tables(vocabulary.finish(out.notices));
+  out.tables = made.build(out.notices);
   import_side_files(files, out);
   return std::nullopt;
 }

@@ -3,9 +3,9 @@
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "convert/tokenizer_import_parts.hpp"
-#include "text/normalizer.hpp"
 #include "text/regex.hpp"
 #include "text/scanners.hpp"
+#include "text/step_spelling.hpp"
 
 namespace quern::convert {
 
@@ -33,18 +33,14 @@ void flatten(const Json& value, std::string_view list_key, std::string_view wher
   for (const Json& step : *list) flatten(step, list_key, where, depth + 1, out);
 }
 
-std::vector<const Json*> flat(const Json& value, std::string_view list_key,
-                              std::string_view where) {
+}  // namespace
+
+std::vector<const Json*> flat_steps(const Json& value, std::string_view list_key,
+                                    std::string_view where) {
   std::vector<const Json*> steps;
   flatten(value, list_key, where, 0, steps);
   return steps;
 }
-
-// {"String": s} or {"Regex": r} as a regex.
-struct Pattern {
-  std::string text;
-  bool literal;
-};
 
 Pattern pattern_of(const Json& step, std::string_view where) {
   const Json* pattern = member(step, "pattern");
@@ -52,6 +48,30 @@ Pattern pattern_of(const Json& step, std::string_view where) {
   if (member(*pattern, "String") != nullptr) return {text_member(*pattern, "String", where), true};
   return {text_member(*pattern, "Regex", where), false};
 }
+
+std::string replace_step_of(const Json& step, std::string_view where) {
+  const Pattern pattern = pattern_of(step, where);
+  const std::string made =
+      pattern.text.empty() ? std::string()
+                           : text::spell_step(pattern.literal ? "replace" : "replace_regex",
+                                              {pattern.text, text_member(step, "content", where)});
+  if (made.empty())
+    reject(where, "Replace with this pattern is not supported", printable(pattern.text));
+  return made;
+}
+
+std::string prepend_scheme_of(const Json& step, std::string_view where) {
+  const Json* scheme = member(step, "prepend_scheme");
+  if (scheme == nullptr)
+    return flag_member(step, "add_prefix_space", true, where) ? "always" : "never";
+  std::string word = text_member(step, "prepend_scheme", where);
+  if (word != "always" && word != "first" && word != "never")
+    reject(cat(where, ": prepend_scheme"), "unknown value", printable(word),
+           "always, first or never");
+  return word;
+}
+
+namespace {
 
 std::string behaviour_of(const Json& step, std::string_view where) {
   std::string word = text_member(step, "behavior", where);
@@ -82,16 +102,36 @@ std::string split_step(const Json& step, std::string_view where) {
   return cat("regex-", behaviour, inverted ? "-inverted:" : ":", regex);
 }
 
-void byte_level_steps(const Json& step, bool last, std::string_view where,
+void byte_level_steps(const Json& step, bool respell, std::string_view where,
                       contract::TokenizerDescription& out) {
-  if (out.byte_level) reject(where, "two ByteLevel steps");
-  out.byte_level = true;
   if (flag_member(step, "add_prefix_space", true, where)) {
     out.add_prefix_space = true;
     out.pre_tokenizers.push_back("prefix_space");
   }
   if (flag_member(step, "use_regex", true, where)) out.pre_tokenizers.push_back("gpt2");
-  if (!last) out.pre_tokenizers.push_back("byte_alphabet");
+  if (respell) out.pre_tokenizers.push_back("byte_alphabet");
+}
+
+std::string metaspace_step(const Json& step, std::string_view where) {
+  const bool split = flag_member(step, "split", true, where);
+  return cat("metaspace-", prepend_scheme_of(step, where),
+             split ? ":" : "-whole:", text_member(step, "replacement", where));
+}
+
+std::string fixed_length_step(const Json& step, std::string_view where) {
+  const Json* length = member(step, "length");
+  if (length == nullptr || !length->is_number_unsigned() || *length == 0)
+    reject(cat(where, ": length"), "wrong value", {}, "a number above 0");
+  return cat("fixed_length:", length->dump());
+}
+
+// Clean-up, ideographs, marks, case: what the normalizer of that name does, in its order.
+void wordpiece_steps(const Json& step, std::string_view where, std::vector<std::string>& steps) {
+  const bool lower = flag_member(step, "lowercase", true, where);
+  if (flag_member(step, "clean_text", true, where)) steps.push_back("clean_text");
+  if (flag_member(step, "handle_chinese_chars", true, where)) steps.push_back("space_ideographs");
+  if (flag_member(step, "strip_accents", lower, where)) steps.push_back("strip_marks");
+  if (lower) steps.push_back("lowercase");
 }
 
 // digits then gpt2 has a name of its own.
@@ -103,107 +143,56 @@ void name_pairs(std::vector<std::string>& steps) {
   }
 }
 
-std::vector<std::int32_t> ids_of_special(const Json& processor, const std::string& name,
-                                         std::string_view where) {
-  const Json* table = member(processor, "special_tokens");
-  const Json* entry = table == nullptr ? nullptr : member(*table, name);
-  const Json* ids = entry == nullptr ? nullptr : member(*entry, "ids");
-  if (ids == nullptr || !ids->is_array())
-    reject(where, "template names a special token without ids", printable(name));
-  std::vector<std::int32_t> out;
-  for (const Json& id : *ids) {
-    if (!id.is_number_integer())
-      reject(where, "special token id is not an integer", printable(id.dump(), 40));
-    out.push_back(static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(id.get<std::int64_t>(), -1, std::int64_t{1} << 30)));
-  }
-  return out;
-}
-
-// Processors run one after another, each around what the ones before it made.
-void surround(contract::TokenizerDescription& out, std::vector<std::int32_t> before,
-              const std::vector<std::int32_t>& after) {
-  before.insert(before.end(), out.prefix_ids.begin(), out.prefix_ids.end());
-  out.prefix_ids = std::move(before);
-  out.suffix_ids.insert(out.suffix_ids.end(), after.begin(), after.end());
-}
-
-void template_processing(const Json& processor, std::string_view where,
-                         contract::TokenizerDescription& out) {
-  const Json* single = member(processor, "single");
-  if (single == nullptr || !single->is_array()) reject(cat(where, ": single"), "a list is missing");
-  std::vector<std::int32_t> before, after;
-  int sequences = 0;
-  for (const Json& piece : *single) {
-    if (const Json* special = member(piece, "SpecialToken")) {
-      const std::vector<std::int32_t> ids =
-          ids_of_special(processor, text_member(*special, "id", where), where);
-      std::vector<std::int32_t>& side = sequences > 0 ? after : before;
-      side.insert(side.end(), ids.begin(), ids.end());
-    } else if (member(piece, "Sequence") != nullptr) {
-      ++sequences;
-    } else {
-      reject(where, "unknown piece of a template", printable(piece.dump(), 80),
-             "SpecialToken or Sequence");
-    }
-  }
-  if (sequences != 1) reject(where, "a single template needs one Sequence", cat(sequences));
-  surround(out, std::move(before), after);
-}
-
-// ["</s>", 2]
-std::int32_t pair_id(const Json& processor, std::string_view key, std::string_view where) {
-  const Json* pair = member(processor, key);
-  if (pair == nullptr || !pair->is_array() || pair->size() != 2 || !(*pair)[1].is_number_integer())
-    reject(cat(where, ": ", key), "wrong value", {}, "[text, id]");
-  return static_cast<std::int32_t>(
-      std::clamp<std::int64_t>((*pair)[1].get<std::int64_t>(), -1, std::int64_t{1} << 30));
-}
-
 }  // namespace
 
 void import_normalizer(const Json& value, std::string_view where,
-                       contract::TokenizerDescription& out) {
+                       contract::TokenizerDescription& out, std::string& charsmap) {
+  static constexpr std::string_view kPlain[][2] = {{"NFC", "nfc"},
+                                                   {"NFD", "nfd"},
+                                                   {"NFKC", "nfkc"},
+                                                   {"NFKD", "nfkd"},
+                                                   {"Nmt", "nmt"},
+                                                   {"Lowercase", "lowercase"},
+                                                   {"StripAccents", "strip_accents"},
+                                                   {"ByteLevel", "byte_alphabet"}};
   std::vector<std::string>& steps = out.normalizers;
-  for (const Json* step : flat(value, "normalizers", where)) {
+  for (const Json* step : flat_steps(value, "normalizers", where)) {
     const std::string type = text_member(*step, "type", where);
-    if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
-      std::string name = type;
-      std::transform(name.begin(), name.end(), name.begin(),
-                     [](char c) { return static_cast<char>(c | 0x20); });
-      steps.push_back(name);
-    } else if (type == "Lowercase") {
-      steps.push_back("lowercase");
-    } else if (type == "StripAccents") {
-      steps.push_back("strip_accents");
+    const auto* plain = std::find_if(std::begin(kPlain), std::end(kPlain),
+                                     [&](const auto& entry) { return entry[0] == type; });
+    if (plain != std::end(kPlain)) {
+      steps.emplace_back((*plain)[1]);
     } else if (type == "Strip") {
       if (flag_member(*step, "strip_left", true, where)) steps.push_back("strip_left");
       if (flag_member(*step, "strip_right", true, where)) steps.push_back("strip_right");
     } else if (type == "Prepend") {
       steps.push_back(cat("prepend:", text_member(*step, "prepend", where)));
     } else if (type == "Replace") {
-      const Pattern pattern = pattern_of(*step, where);
-      const std::string made =
-          pattern.literal && !pattern.text.empty()
-              ? text::replace_step(pattern.text, text_member(*step, "content", where))
-              : std::string();
-      if (made.empty())
-        reject(where, "Replace with this pattern is not supported", printable(pattern.text));
-      steps.push_back(made);
+      steps.push_back(replace_step_of(*step, where));
+    } else if (type == "BertNormalizer") {
+      wordpiece_steps(*step, where, steps);
+    } else if (type == "Precompiled") {
+      const std::string map =
+          decode_base64(text_member(*step, "precompiled_charsmap", where), where);
+      if (!charsmap.empty() && charsmap != map) reject(where, "two different character maps");
+      charsmap = map;
+      if (!map.empty()) steps.push_back("charsmap");
     } else {
       reject(where, "unknown normalizer", cat("\"", printable(type), "\""));
     }
   }
 }
 
-void import_pre_tokenizer(const Json& value, std::string_view where,
+void import_pre_tokenizer(const Json& value, std::string_view where, bool spelled,
                           contract::TokenizerDescription& out) {
   std::vector<std::string>& steps = out.pre_tokenizers;
-  const std::vector<const Json*> all = flat(value, "pretokenizers", where);
+  const std::vector<const Json*> all = flat_steps(value, "pretokenizers", where);
+  int byte_levels = 0;
   for (const Json* step : all) {
     const std::string type = text_member(*step, "type", where);
     if (type == "ByteLevel") {
-      byte_level_steps(*step, step == all.back(), where, out);
+      if (++byte_levels > 1) reject(where, "two ByteLevel steps");
+      byte_level_steps(*step, spelled || step != all.back(), where, out);
     } else if (type == "Split") {
       steps.push_back(split_step(*step, where));
     } else if (type == "Digits") {
@@ -214,34 +203,26 @@ void import_pre_tokenizer(const Json& value, std::string_view where,
                                               ? "isolated"
                                               : behaviour_of(*step, where)));
     } else if (type == "WhitespaceSplit") {
-      steps.push_back(R"(regex-removed:\s+)");
+      steps.push_back("white_space-removed");
+    } else if (type == "BertPreTokenizer") {
+      steps.push_back("white_space-removed");
+      steps.push_back("punctuation-isolated");
     } else if (type == "Whitespace") {
-      steps.push_back(R"(regex-removed-inverted:\w+|[^\w\s]+)");
+      steps.push_back("words");
+    } else if (type == "Metaspace") {
+      steps.push_back(metaspace_step(*step, where));
+    } else if (type == "UnicodeScripts") {
+      steps.push_back("scripts");
+    } else if (type == "FixedLength") {
+      steps.push_back(fixed_length_step(*step, where));
+    } else if (type == "CharDelimiterSplit") {
+      steps.push_back(
+          cat("regex-removed:", text::literal_pattern(text_member(*step, "delimiter", where))));
     } else {
       reject(where, "unknown pre-tokenizer", cat("\"", printable(type), "\""));
     }
   }
   name_pairs(steps);
-}
-
-void import_post_processor(const Json& value, std::string_view where,
-                           contract::TokenizerDescription& out) {
-  for (const Json* step : flat(value, "processors", where)) {
-    const std::string type = text_member(*step, "type", where);
-    if (type == "TemplateProcessing") {
-      template_processing(*step, where, out);
-    } else if (type == "RobertaProcessing" || type == "BertProcessing") {
-      surround(out, {pair_id(*step, "cls", where)}, {pair_id(*step, "sep", where)});
-    } else if (type != "ByteLevel") {
-      reject(where, "unknown post-processor", cat("\"", printable(type), "\""));
-    }
-  }
-}
-
-bool has_byte_level_decoder(const Json& value) {
-  if (value.is_null()) return true;  // byte-level vocabularies are read back as such
-  const std::vector<const Json*> steps = flat(value, "decoders", "decoder");
-  return steps.size() == 1 && text_member(*steps[0], "type", "decoder") == "ByteLevel";
 }
 
 }  // namespace quern::convert

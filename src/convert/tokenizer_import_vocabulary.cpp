@@ -29,12 +29,16 @@ void VocabularyBuilder::add_token(std::string spelling, std::int64_t id, bool de
     reject(where_, cat("two tokens have the id ", id),
            cat("\"", printable(entries_[index].spelling, 60), "\" and \"", printable(spelling, 60),
                "\""));
-  ids_.emplace(spelling, static_cast<std::int32_t>(id));
+  const auto narrow = static_cast<std::int32_t>(id);
+  ids_.emplace(spelling, Ids{narrow, narrow}).first->second.last = narrow;
   entries_[index] = {std::move(spelling), true, decode_only};
 }
 
-void VocabularyBuilder::add_merge(std::string_view left, std::string_view right) {
-  const std::string joined = cat(left, right);
+void VocabularyBuilder::add_merge(std::string_view left, std::string_view right,
+                                  std::string_view subword_prefix) {
+  const std::string_view inner =
+      right.starts_with(subword_prefix) ? right.substr(subword_prefix.size()) : right;
+  const std::string joined = cat(left, inner);
   const std::int32_t l = id_of(left), r = id_of(right), result = id_of(joined);
   if (l < 0 || r < 0 || result < 0) {
     const std::string_view missing = l < 0 ? left : r < 0 ? right : std::string_view(joined);
@@ -46,7 +50,12 @@ void VocabularyBuilder::add_merge(std::string_view left, std::string_view right)
 
 std::int32_t VocabularyBuilder::id_of(std::string_view spelling) const {
   const auto found = ids_.find(std::string(spelling));
-  return found == ids_.end() ? -1 : found->second;
+  return found == ids_.end() ? -1 : found->second.first;
+}
+
+std::int32_t VocabularyBuilder::last_id_of(std::string_view spelling) const {
+  const auto found = ids_.find(std::string(spelling));
+  return found == ids_.end() ? -1 : found->second.last;
 }
 
 const std::string* VocabularyBuilder::spelling_of(std::int64_t id) const {
@@ -55,8 +64,9 @@ const std::string* VocabularyBuilder::spelling_of(std::int64_t id) const {
   return entry.used ? &entry.spelling : nullptr;
 }
 
-text::Vocabulary VocabularyBuilder::finish(std::vector<std::string>& notices) {
+text::Vocabulary VocabularyBuilder::finish(bool byte_level, std::vector<std::string>& notices) {
   text::Vocabulary out;
+  out.byte_level = byte_level;
   out.merges = std::move(merges_);
   out.tokens.resize(entries_.size());
   out.decode_only.resize(entries_.size());
@@ -64,16 +74,18 @@ text::Vocabulary VocabularyBuilder::finish(std::vector<std::string>& notices) {
   for (std::size_t id = 0; id < entries_.size(); ++id) {
     Entry& entry = entries_[id];
     if (!entry.used) continue;
-    std::optional<std::string> bytes = text::alphabet_to_bytes(entry.spelling);
+    std::optional<std::string> bytes =
+        byte_level ? text::alphabet_to_bytes(entry.spelling) : entry.spelling;
     out.decode_only[id] = entry.decode_only || !bytes;
-    repeated += ids_.at(entry.spelling) != static_cast<std::int32_t>(id);
+    repeated +=
+        !entry.decode_only && ids_.at(entry.spelling).first != static_cast<std::int32_t>(id);
     bytes_found += bytes && bytes->size() == 1 && !entry.decode_only;
     out.tokens[id] = bytes ? std::move(*bytes) : std::move(entry.spelling);
   }
   if (repeated > 0)
     notices.push_back(
         cat(where_, ": ", repeated, " tokens repeat the text of another; the lowest id is used"));
-  if (bytes_found < 256)
+  if (byte_level && bytes_found < 256)
     notices.push_back(
         cat(where_, ": ", 256 - bytes_found,
             " of the 256 bytes have no token; text drops them, as the reference does"));
@@ -87,6 +99,14 @@ std::pair<std::string_view, std::string_view> split_merge(std::string_view merge
       merge.find(' ', space + 1) != std::string_view::npos)
     reject(where, cat("merge ", rank, " is not a pair"), cat("\"", printable(merge, 80), "\""));
   return {merge.substr(0, space), merge.substr(space + 1)};
+}
+
+AddedTokens::AddedTokens(contract::TokenizerDescription& description, std::string_view where)
+    : added_(description.added), where_(where) {
+  for (std::size_t i = 0; i < added_.size(); ++i) {
+    ids_.emplace(added_[i].id, i);
+    contents_.emplace(added_[i].content, added_[i].id);
+  }
 }
 
 void AddedTokens::add(contract::AddedToken token) {

@@ -107,6 +107,12 @@ std::int32_t AddedMatcher::match_at(std::string_view text, std::size_t at) const
   return best;
 }
 
+std::size_t AddedMatcher::match_bytes(std::string_view text, std::size_t at) const {
+  if (entries_.empty() || !starts_[static_cast<unsigned char>(text[at])]) return 0;
+  const std::int32_t entry = match_at(text, at);
+  return entry < 0 ? 0 : entries_[static_cast<std::size_t>(entry)].content.size();
+}
+
 void AddedMatcher::split(std::string_view text, bool skip_control,
                          std::vector<AddedPiece>& out) const {
   std::size_t done = 0;  // up to here the text is in `out`

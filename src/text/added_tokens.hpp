@@ -35,6 +35,7 @@ class AddedMatcher {
 
   // Longest content at `at`: index of the entry, -1 for none. Bounded by the longest content.
   std::int32_t match_at(std::string_view text, std::size_t at) const;
+  std::size_t match_bytes(std::string_view text, std::size_t at) const;  // its length, 0 for none
 
  private:
   struct Node {

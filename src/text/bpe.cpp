@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <queue>
 
+#include "text/unicode.hpp"
+#include "text/unknown.hpp"
+
 namespace quern::text {
 
 namespace {
@@ -24,18 +27,15 @@ struct Candidate {
 
 }  // namespace
 
-Bpe::Bpe(const TokenizerTables& tables, const Options& options)
-    : tables_(tables), options_(options) {
-  for (std::size_t byte = 0; byte < byte_ids_.size(); ++byte) {
-    const char c = static_cast<char>(byte);
-    byte_ids_[byte] = tables.find({&c, 1});
-  }
-}
+Bpe::Bpe(const TokenizerTables& tables, Options options)
+    : tables_(tables),
+      options_(std::move(options)),
+      plain_(options_.subword_prefix.empty() && options_.word_suffix.empty()) {}
 
 void Bpe::encode_word(std::string_view word, const IdSet* banned,
                       std::vector<std::int32_t>& out) const {
   const TokenizerTables::Found found = tables_.lookup(word);
-  if (found.id >= 0 && (found.whole || options_.ignore_merges) &&
+  if (found.id >= 0 && ((found.whole && plain_) || options_.ignore_merges) &&
       (banned == nullptr || !banned->contains(found.id))) {
     out.push_back(found.id);
     return;
@@ -43,17 +43,46 @@ void Bpe::encode_word(std::string_view word, const IdSet* banned,
   merge_word(word, banned, out);
 }
 
+std::int32_t Bpe::id_of_symbol(std::string_view word, std::size_t at, std::size_t bytes) const {
+  if (options_.byte_level) return tables_.byte_id(static_cast<unsigned char>(word[at]));
+  const std::string_view text = word.substr(at, bytes);
+  if (plain_) return tables_.find(text);
+  std::string spelled = at == 0 ? std::string() : options_.subword_prefix;
+  spelled += text;
+  if (at + bytes == word.size()) spelled += options_.word_suffix;
+  return tables_.find(spelled);
+}
+
+// An unknown symbol waits until it is known whether the next one joins it; bytes do not end the
+// wait, as in the reference.
 void Bpe::initial_symbols(std::string_view word, std::vector<std::int32_t>& out) const {
-  bool last_unknown = false;
-  for (const char c : word) {
-    const std::int32_t id = byte_ids_[static_cast<unsigned char>(c)];
+  bool waiting = false;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t bytes = options_.byte_level ? 1 : decode_char(word, at).bytes;
+    const std::int32_t id = id_of_symbol(word, at, bytes);
+    const std::string_view text = word.substr(at, bytes);
+    at += bytes;
     if (id >= 0) {
+      if (waiting) out.push_back(*options_.unk_id);
+      waiting = false;
       out.push_back(id);
-    } else if (options_.unk_id && !(options_.fuse_unk && last_unknown)) {
-      out.push_back(*options_.unk_id);
+    } else if (options_.byte_fallback && append_byte_ids(tables_, text, out)) {
+      continue;
+    } else if (options_.unk_id) {
+      if (waiting && !options_.fuse_unk) out.push_back(*options_.unk_id);
+      waiting = true;
     }
-    last_unknown = id < 0;
   }
+  if (waiting) out.push_back(*options_.unk_id);
+}
+
+// The symbols of a short word of bytes; 0 when one byte has no token.
+std::size_t Bpe::byte_symbols(std::string_view word, std::int32_t* symbols) const {
+  if (!options_.byte_level || word.size() > kShortWord) return 0;
+  std::size_t count = 0;
+  for (const char c : word)
+    if ((symbols[count++] = tables_.byte_id(static_cast<unsigned char>(c))) < 0) return 0;
+  return count;
 }
 
 TokenizerTables::MergeResult Bpe::merge_of(std::int32_t left, std::int32_t right,
@@ -65,14 +94,9 @@ TokenizerTables::MergeResult Bpe::merge_of(std::int32_t left, std::int32_t right
 
 void Bpe::merge_word(std::string_view word, const IdSet* banned,
                      std::vector<std::int32_t>& out) const {
-  if (word.size() <= kShortWord) {
-    std::int32_t symbols[kShortWord];
-    std::size_t count = 0;
-    bool plain = true;
-    for (const char c : word)
-      plain = (symbols[count++] = byte_ids_[static_cast<unsigned char>(c)]) >= 0 && plain;
-    if (plain) return merge_short(symbols, count, banned, out);
-  }
+  std::int32_t short_word[kShortWord];
+  if (const std::size_t count = byte_symbols(word, short_word))
+    return merge_short(short_word, count, banned, out);
   std::vector<std::int32_t> symbols;
   symbols.reserve(word.size());
   initial_symbols(word, symbols);

@@ -1,216 +1,165 @@
 #include "text/normalizer.hpp"
 
-#include <utf8proc.h>
-
-#include <cstdlib>
-#include <memory>
-#include <new>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "text/byte_alphabet.hpp"
+#include "text/char_steps.hpp"
+#include "text/normal_forms.hpp"
+#include "text/regex.hpp"
+#include "text/step_spelling.hpp"
 #include "text/unicode.hpp"
 
 namespace quern::text {
 
 namespace {
 
-using Kind = Normalizer::Kind;
+using Result = Normalizer::Result;
+using Plain = void (*)(Result&);
 
-struct Free {
-  void operator()(utf8proc_uint8_t* memory) const { std::free(memory); }
+template <NormalForm form>
+void to_form(Result& r) {
+  r.text = normal_form(r.text, form);
+}
+
+template <auto filter>
+void filtered(Result& r) {
+  r.text = filter(r.text, r.start_kept);
+}
+
+template <auto map>
+void mapped(Result& r) {
+  r.text = map(r.text);
+}
+
+void on_left(Result& r) {
+  const std::size_t before = r.text.size();
+  r.text = std::string(strip_left(r.text));
+  r.start_kept = r.start_kept && r.text.size() == before;
+}
+
+void on_right(Result& r) {
+  r.text.resize(strip_right(r.text).size());
+}
+
+void without_marks(Result& r) {
+  r.text = drop_marks(normal_form(r.text, NormalForm::nfd), r.start_kept);
+}
+
+struct NamedStep {
+  std::string_view name;
+  Plain run;
+};
+constexpr NamedStep kSteps[] = {
+    {"nfc", to_form<NormalForm::nfc>},
+    {"nfd", to_form<NormalForm::nfd>},
+    {"nfkc", to_form<NormalForm::nfkc>},
+    {"nfkd", to_form<NormalForm::nfkd>},
+    {"lowercase", mapped<lowercase>},
+    {"strip_accents", filtered<strip_accents>},
+    {"strip_marks", without_marks},
+    {"strip_left", on_left},
+    {"strip_right", on_right},
+    {"clean_text", filtered<clean_text>},
+    {"space_ideographs", mapped<space_ideographs>},
+    {"nmt", filtered<nmt_clean>},
+    {"byte_alphabet", mapped<bytes_to_alphabet>},
 };
 
-utf8proc_option_t options_of(Kind kind) {
-  constexpr int kBase = UTF8PROC_STABLE;
-  switch (kind) {
-    case Kind::nfc:
-      return static_cast<utf8proc_option_t>(kBase | UTF8PROC_COMPOSE);
-    case Kind::nfd:
-      return static_cast<utf8proc_option_t>(kBase | UTF8PROC_DECOMPOSE);
-    case Kind::nfkc:
-      return static_cast<utf8proc_option_t>(kBase | UTF8PROC_COMPOSE | UTF8PROC_COMPAT);
-    default:
-      return static_cast<utf8proc_option_t>(kBase | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
-  }
+// One character at most, so that what takes its place stands where it stood.
+bool is_one_char(std::string_view text) {
+  return !text.empty() && decode_char(text, 0).bytes == text.size();
 }
 
-std::string normal_form(std::string_view text, Kind kind) {
-  utf8proc_uint8_t* raw = nullptr;
-  const utf8proc_ssize_t size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &raw, options_of(kind));
-  const std::unique_ptr<utf8proc_uint8_t, Free> owner(raw);
-  if (size == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
-  if (size < 0) return std::string(text);
-  return {reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size)};
+void note_start(Result& r, std::size_t begin, std::string_view match, std::string_view to) {
+  if (begin == 0 && (to.empty() || !is_one_char(match))) r.start_kept = false;
 }
 
-// Per character, without context: no final sigma, and U+0130 becomes two characters.
-std::string lowercase(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const Char c = decode_char(text, at);
-    if (c.code == 0x130) {
-      out += "i\xCC\x87";
-    } else {
-      append_utf8(out, lowercase_code(c.code));
-    }
-    at += c.bytes;
-  }
-  return out;
-}
-
-std::string strip_accents(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const Char c = decode_char(text, at);
-    if (!is_mark_code(c.code)) out.append(text, at, c.bytes);
-    at += c.bytes;
-  }
-  return out;
-}
-
-std::string on_valid_text(std::string_view text, Kind kind) {
-  if (kind == Kind::lowercase) return lowercase(text);
-  if (kind == Kind::strip_accents) return strip_accents(text);
-  return normal_form(text, kind);
-}
-
-// Length of the stretch at `at` that a step may work on: up to a byte that is not UTF-8, and for
-// the normal forms up to a character that the reference does not know (it passes through and
-// nothing moves across it).
-std::size_t stretch_at(std::string_view text, std::size_t at, bool normal_form) {
-  std::size_t end = at;
-  while (end < text.size()) {
-    const Char c = decode_char(text, end);
-    if (c.code == Char::kInvalid || (normal_form && is_unknown_to_normalizers(c.code))) break;
-    end += c.bytes;
-  }
-  return end - at;
-}
-
-std::string on_stretches(std::string_view text, Kind kind) {
-  const bool normal_form =
-      kind == Kind::nfc || kind == Kind::nfd || kind == Kind::nfkc || kind == Kind::nfkd;
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t stretch = stretch_at(text, at, normal_form);
-    if (stretch > 0) out += on_valid_text(text.substr(at, stretch), kind);
-    at += stretch;
-    if (at == text.size()) break;
-    const std::size_t skipped = decode_char(text, at).bytes;
-    out.append(text, at, skipped);
-    at += skipped;
-  }
-  return out;
-}
-
-std::string_view strip_left(std::string_view text) {
-  while (!text.empty()) {
-    const Char c = decode_char(text, 0);
-    if (!is_space_code(c.code)) break;
-    text.remove_prefix(c.bytes);
-  }
-  return text;
-}
-
-std::string_view strip_right(std::string_view text) {
-  std::size_t keep = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Char c = decode_char(text, at);
-    at += c.bytes;
-    if (!is_space_code(c.code)) keep = at;
-  }
-  return text.substr(0, keep);
-}
-
-std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+void replace_text(Result& r, const std::string& from, const std::string& to) {
   std::string out;
   std::size_t at = 0;
-  for (std::size_t hit; (hit = text.find(from, at)) != std::string_view::npos;
+  for (std::size_t hit; (hit = r.text.find(from, at)) != std::string::npos;
        at = hit + from.size()) {
-    out.append(text, at, hit - at);
-    out.append(to);
+    note_start(r, hit, from, to);
+    out.append(r.text, at, hit - at).append(to);
   }
-  return out.append(text.substr(at));
+  r.text = out.append(r.text, at);
 }
 
-struct KindName {
-  std::string_view name;
-  Kind kind;
-};
-constexpr KindName kKinds[] = {
-    {"nfc", Kind::nfc},
-    {"nfd", Kind::nfd},
-    {"nfkc", Kind::nfkc},
-    {"nfkd", Kind::nfkd},
-    {"lowercase", Kind::lowercase},
-    {"strip_accents", Kind::strip_accents},
-    {"strip_left", Kind::strip_left},
-    {"strip_right", Kind::strip_right},
-};
+void replace_matches(Result& r, const Regex& regex, const std::string& to) {
+  std::string out;
+  regex.split(r.text, [&](std::size_t begin, std::size_t end, bool matched) {
+    const std::string_view piece = std::string_view(r.text).substr(begin, end - begin);
+    if (matched) note_start(r, begin, piece, to);
+    out += matched ? std::string_view(to) : piece;
+  });
+  r.text = std::move(out);
+}
 
 }  // namespace
 
-Normalizer::Step Normalizer::parse(const std::string& step, std::string_view where) {
-  constexpr std::string_view kPrepend = "prepend:", kReplace = "replace";
-  for (const KindName& entry : kKinds)
-    if (entry.name == step) return {entry.kind, {}, {}};
-  if (step.starts_with(kPrepend)) return {Kind::prepend, {}, step.substr(kPrepend.size())};
-  if (step.starts_with(kReplace) && step.size() > kReplace.size() + 2) {
-    const char separator = step[kReplace.size()];
-    const std::size_t begin = kReplace.size() + 1, middle = step.find(separator, begin);
-    const std::size_t end = middle == std::string::npos ? middle : step.find(separator, middle + 1);
-    if (middle > begin && end == step.size() - 1)
-      return {Kind::replace, step.substr(begin, middle - begin),
-              step.substr(middle + 1, end - middle - 1)};
+Normalizer::Step Normalizer::parse_sentencepiece(std::string_view options) const {
+  bool prefix = false, trim = false;
+  while (!options.empty()) {
+    bool& flag = options.starts_with("-prefix") ? prefix : trim;
+    const std::string_view word = &flag == &prefix ? "-prefix" : "-trim";
+    if (flag || !options.starts_with(word)) return {};
+    flag = true;
+    options.remove_prefix(word.size());
   }
-  base::reject(
-      where, "unknown normalizer step", base::printable(step),
-      "nfc, nfd, nfkc, nfkd, lowercase, strip_accents, strip_left, strip_right, prepend:TEXT or "
-      "replace/FROM/TO/");
+  return [shared = shared_, prefix, trim](Result& r) {
+    const SentencepieceRules rules{shared->charsmap.get(), shared->user_defined, prefix, trim};
+    r.text = apply_sentencepiece(rules, r.text);
+  };
 }
 
-Normalizer::Normalizer(const std::vector<std::string>& steps, std::string_view where) {
-  constexpr std::size_t kMostSteps = 32;
+Normalizer::Step Normalizer::parse(const std::string& step, std::string_view where) const {
+  constexpr std::string_view kSentencepiece = "sentencepiece";
+  for (const NamedStep& entry : kSteps)
+    if (entry.name == step) return entry.run;
+  if (const auto text = step_text(step, "prepend"))
+    return [text = *text](Result& r) {
+      if (!r.text.empty()) r.text.insert(0, text);
+    };
+  if (const auto fields = step_fields(step, "replace", 2); fields && !fields->front().empty())
+    return [f = *fields](Result& r) { replace_text(r, f[0], f[1]); };
+  if (const auto fields = step_fields(step, "replace_regex", 2))
+    return [regex = std::make_shared<const Regex>((*fields)[0], where),
+            to = (*fields)[1]](Result& r) { replace_matches(r, *regex, to); };
+  if (step == "charsmap") {
+    if (shared_->charsmap == nullptr) base::reject(where, "the tables have no character map");
+    return [shared = shared_](Result& r) { r.text = apply_charsmap(*shared->charsmap, r.text); };
+  }
+  if (step.starts_with(kSentencepiece))
+    if (Step made = parse_sentencepiece(std::string_view(step).substr(kSentencepiece.size())))
+      return made;
+  base::reject(where, "unknown normalizer step", base::printable(step),
+               "nfc, nfd, nfkc, nfkd, lowercase, strip_accents, strip_marks, strip_left, "
+               "strip_right, clean_text, space_ideographs, nmt, byte_alphabet, prepend:TEXT, "
+               "replace/FROM/TO/, replace_regex/PATTERN/TO/, charsmap or "
+               "sentencepiece[-prefix][-trim]");
+}
+
+Normalizer::Normalizer(const std::vector<std::string>& steps, std::string_view where,
+                       std::string_view charsmap, std::vector<AddedEntry> user_defined) {
+  constexpr std::size_t kMostSteps = 64;
   if (steps.size() > kMostSteps)
     base::reject(where, "too many normalizer steps", base::cat(steps.size()));
+  shared_ = std::make_shared<const Shared>(
+      Shared{charsmap.empty() ? nullptr : std::make_unique<Charsmap>(charsmap, where),
+             AddedMatcher(std::move(user_defined))});
   for (const std::string& step : steps) steps_.push_back(parse(step, where));
 }
 
-std::string Normalizer::apply(std::string_view text) const {
-  std::string out(text);
-  for (const Step& step : steps_) {
-    switch (step.kind) {
-      case Kind::prepend:
-        if (!out.empty()) out.insert(0, step.to);
-        break;
-      case Kind::replace:
-        out = replace_all(out, step.from, step.to);
-        break;
-      case Kind::strip_left:
-        out = std::string(strip_left(out));
-        break;
-      case Kind::strip_right:
-        out = std::string(strip_right(out));
-        break;
-      default:
-        out = on_stretches(out, step.kind);
-    }
-  }
-  return out;
+Normalizer::Result Normalizer::run(std::string_view text) const {
+  Result result{std::string(text), true};
+  for (const Step& step : steps_) step(result);
+  return result;
 }
 
 std::string replace_step(std::string_view from, std::string_view to) {
-  for (const char separator :
-       std::string_view("/|#!~@%&=;:,^+*$\"'`<>()[]{}0123456789abcdefghijklmnopqrstuvwxyz"
-                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
-    if (from.find(separator) == std::string_view::npos &&
-        to.find(separator) == std::string_view::npos)
-      return base::cat("replace", separator, from, separator, to, separator);
-  }
-  return {};
+  return spell_step("replace", {from, to});
 }
 
 }  // namespace quern::text

@@ -1,15 +1,18 @@
 #include "text/tokenizer.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "text/added_tokens.hpp"
-#include "text/bpe.hpp"
+#include "text/byte_alphabet.hpp"
+#include "text/decoder.hpp"
 #include "text/normalizer.hpp"
 #include "text/pretokenizer.hpp"
 #include "text/tokenizer_tables.hpp"
+#include "text/word_model.hpp"
 
 namespace quern::text {
 
@@ -29,14 +32,7 @@ bool is_control(const contract::AddedToken& token) {
   return token.special || looks_like_markup(token.content);
 }
 
-void check_model(const contract::TokenizerDescription& description, std::string_view where) {
-  if (description.model != "bpe")
-    base::reject(where, "tokenizer model not supported", base::printable(description.model), "bpe");
-  if (!description.byte_level)
-    base::reject(where, "BPE without the byte alphabet is not supported yet");
-  if (description.decoder != "byte_level")
-    base::reject(where, "decoder not supported", base::printable(description.decoder),
-                 "byte_level");
+void check_description(const contract::TokenizerDescription& description, std::string_view where) {
   const auto& steps = description.pre_tokenizers;
   const bool prefixed = std::find(steps.begin(), steps.end(), "prefix_space") != steps.end();
   if (prefixed != description.add_prefix_space)
@@ -45,6 +41,16 @@ void check_model(const contract::TokenizerDescription& description, std::string_
     if (token.content.empty() || token.content.size() > kMostAddedBytes)
       base::reject(where, base::cat("added token ", token.id, " has an impossible length"),
                    base::cat(token.content.size(), " bytes"), base::cat("1 to ", kMostAddedBytes));
+}
+
+// The pieces that a sentencepiece normalizer leaves alone.
+std::vector<AddedEntry> user_defined(const contract::TokenizerDescription& description,
+                                     const TokenizerTables& tables) {
+  std::vector<AddedEntry> entries;
+  for (const std::int32_t id : description.user_defined)
+    if (!tables.token(id).empty())
+      entries.push_back({std::string(tables.token(id)), id, false, false, false, false});
+  return entries;
 }
 
 std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& description,
@@ -62,22 +68,37 @@ std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& descrip
 
 }  // namespace
 
+namespace {
+
+struct TextPart {
+  std::string_view text;
+  bool at_start;  // it begins where the whole text does
+};
+
+}  // namespace
+
 struct Tokenizer::State {
   State(const contract::TokenizerDescription& d, base::Bytes section, std::string_view where)
       : tables(section, where),
-        normalizer(d.normalizers, where),
-        pre_tokenizer(d.pre_tokenizers, where),
+        normalizer(d.normalizers, where, tables.charsmap(), user_defined(d, tables)),
+        pre_tokenizer(d.pre_tokenizers, where, d.byte_level),
         raw(entries_of(d, false, normalizer)),
         normalized(entries_of(d, true, normalizer)),
-        bpe(tables, {d.ignore_merges, d.fuse_unk, d.unk_id}),
+        model(make_word_model(d, tables, where)),
+        decoder(d.decoders, d.byte_level, where),
+        bytes_level(d.byte_level),
         added(d.added),
-        prefix(d.prefix_ids),
-        suffix(d.suffix_ids) {
-    size = tables.size();
+        single{d.prefix_ids, d.prefix_types, d.text_type, {}, {}, 0, d.suffix_ids, d.suffix_types},
+        pair(d.pair) {
+    size = std::max(tables.size(), decoded_size());
     for (std::size_t i = 0; i < added.size(); ++i) add(i, where);
-    for (const auto* ids : {&prefix, &suffix})
-      for (const std::int32_t id : *ids) check_id(id, where);
+    check_template(single, where);
+    if (pair) check_template(*pair, where);
     if (d.unk_id) check_id(*d.unk_id, where);
+  }
+
+  std::size_t decoded_size() const {
+    return tables.has_second_vocabulary() ? tables.decoded_size() : 0;
   }
 
   void add(std::size_t index, std::string_view where) {
@@ -90,6 +111,17 @@ struct Tokenizer::State {
     size = std::max(size, static_cast<std::size_t>(token.id) + 1);
     // A token of normalized text reads back as what it was found as, like the reference's.
     if (token.normalized && !normalizer.empty()) token.content = normalizer.apply(token.content);
+    if (bytes_level)
+      if (auto bytes = alphabet_to_bytes(token.content)) token.content = std::move(*bytes);
+  }
+
+  void check_template(const contract::PairTemplate& t, std::string_view where) const {
+    if (t.prefix_ids.size() != t.prefix_types.size() ||
+        t.middle_ids.size() != t.middle_types.size() ||
+        t.suffix_ids.size() != t.suffix_types.size())
+      base::reject(where, "not one token type for each id around the text");
+    for (const auto* ids : {&t.prefix_ids, &t.middle_ids, &t.suffix_ids})
+      for (const std::int32_t id : *ids) check_id(id, where);
   }
 
   void check_id(std::int32_t id, std::string_view where) const {
@@ -99,82 +131,134 @@ struct Tokenizer::State {
   }
 
   // Pre-tokens of text that holds no added token any more.
-  void encode_plain(std::string_view text, const Bpe::IdSet* banned,
+  void encode_plain(const TextPart& part, const IdSet* banned,
                     std::vector<std::int32_t>& out) const {
-    pre_tokenizer.run(text, [&](std::string_view word) { bpe.encode_word(word, banned, out); });
+    pre_tokenizer.run(
+        part.text, [&](std::string_view word) { model->encode_word(word, banned, out); },
+        part.at_start);
   }
 
   // A piece between raw added tokens: normalized, then searched for the tokens of normalized text.
-  void encode_piece(std::string_view text, const Bpe::IdSet* banned,
-                    std::vector<std::int32_t>& out) const {
-    std::string buffer;
+  void encode_piece(TextPart part, const IdSet* banned, std::vector<std::int32_t>& out) const {
+    Normalizer::Result result;
     if (!normalizer.empty()) {
-      buffer = normalizer.apply(text);
-      text = buffer;
+      result = normalizer.run(part.text);
+      part = {result.text, part.at_start && result.start_kept};
     }
-    if (normalized.empty()) return encode_plain(text, banned, out);
+    if (normalized.empty()) return encode_plain(part, banned, out);
     std::vector<AddedPiece> pieces;
-    normalized.split(text, banned != nullptr, pieces);
+    normalized.split(part.text, banned != nullptr, pieces);
     for (const AddedPiece& piece : pieces) {
       if (piece.id >= 0) {
         out.push_back(piece.id);
       } else {
-        encode_plain(piece.text, banned, out);
+        const bool first = piece.text.data() == part.text.data();
+        encode_plain({piece.text, part.at_start && first}, banned, out);
       }
     }
+  }
+
+  std::vector<std::int32_t> encode(std::string_view text, bool parse_special) const {
+    std::vector<std::int32_t> ids;
+    const IdSet* banned = parse_special ? nullptr : &control_ids;
+    std::vector<AddedPiece> pieces;
+    raw.split(text, banned != nullptr, pieces);
+    for (const AddedPiece& piece : pieces) {
+      if (piece.id >= 0) {
+        ids.push_back(piece.id);
+      } else {
+        encode_piece({piece.text, piece.text.data() == text.data()}, banned, ids);
+      }
+    }
+    return ids;
   }
 
   TokenizerTables tables;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   AddedMatcher raw, normalized;
-  Bpe bpe;
+  std::unique_ptr<WordModel> model;
+  Decoder decoder;
+  bool bytes_level;
   std::vector<contract::AddedToken> added;
-  std::vector<std::int32_t> prefix, suffix;
+  contract::PairTemplate single;  // its middle is empty
+  std::optional<contract::PairTemplate> pair;
   std::unordered_map<std::int32_t, std::size_t> added_of_id;
   std::unordered_map<std::string, std::int32_t> id_of_content;
-  Bpe::IdSet control_ids;
+  IdSet control_ids;
   std::size_t size = 0;
 };
 
 Tokenizer::Tokenizer(const contract::TokenizerDescription& description, base::Bytes tables,
                      std::string_view where) {
-  check_model(description, where);
+  check_description(description, where);
   state_ = std::make_unique<State>(description, tables, where);
 }
 
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 
+namespace {
+
+void append(Encoding& out, const std::vector<std::int32_t>& ids,
+            const std::vector<std::int32_t>& types) {
+  out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+  out.types.insert(out.types.end(), types.begin(), types.end());
+}
+
+void append(Encoding& out, const std::vector<std::int32_t>& ids, std::int32_t type) {
+  append(out, ids, std::vector<std::int32_t>(ids.size(), type));
+}
+
+}  // namespace
+
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text,
                                             const EncodeOptions& options) const {
-  std::vector<std::int32_t> ids;
-  if (options.add_special) ids = state_->prefix;
-  const Bpe::IdSet* banned = options.parse_special ? nullptr : &state_->control_ids;
-  std::vector<AddedPiece> pieces;
-  state_->raw.split(text, banned != nullptr, pieces);
-  for (const AddedPiece& piece : pieces) {
-    if (piece.id >= 0) {
-      ids.push_back(piece.id);
-    } else {
-      state_->encode_piece(piece.text, banned, ids);
-    }
-  }
-  if (options.add_special) ids.insert(ids.end(), state_->suffix.begin(), state_->suffix.end());
-  return ids;
+  return encode_typed(text, options).ids;
+}
+
+Encoding Tokenizer::encode_typed(std::string_view text, const EncodeOptions& options) const {
+  const contract::PairTemplate& around = state_->single;
+  Encoding out;
+  if (options.add_special) append(out, around.prefix_ids, around.prefix_types);
+  append(out, state_->encode(text, options.parse_special), around.first_type);
+  if (options.add_special) append(out, around.suffix_ids, around.suffix_types);
+  return out;
+}
+
+Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second,
+                                const EncodeOptions& options) const {
+  if (!state_->pair) base::reject("tokenizer", "it does not join two texts");
+  const contract::PairTemplate& around = *state_->pair;
+  Encoding out;
+  if (options.add_special) append(out, around.prefix_ids, around.prefix_types);
+  append(out, state_->encode(first, options.parse_special), around.first_type);
+  if (options.add_special) append(out, around.middle_ids, around.middle_types);
+  append(out, state_->encode(second, options.parse_special), around.second_type);
+  if (options.add_special) append(out, around.suffix_ids, around.suffix_types);
+  return out;
 }
 
 std::string Tokenizer::decode(const std::vector<std::int32_t>& ids, bool skip_special) const {
+  Decoder::Stream stream(state_->decoder);
   std::string text;
   for (const std::int32_t id : ids)
-    if (!skip_special || !is_special(id)) text += token_bytes(id);
-  return text;
+    if (has_text(id) && !(skip_special && is_special(id))) text += stream.push(token_bytes(id));
+  return text += stream.finish();
 }
 
 std::string_view Tokenizer::token_bytes(std::int32_t id) const {
   const auto found = state_->added_of_id.find(id);
   return found != state_->added_of_id.end() ? std::string_view(state_->added[found->second].content)
-                                            : state_->tables.token(id);
+                                            : state_->tables.decoded(id);
+}
+
+bool Tokenizer::has_text(std::int32_t id) const {
+  return state_->added_of_id.contains(id) || !state_->tables.decoded(id).empty();
+}
+
+const Decoder& Tokenizer::decoder() const {
+  return state_->decoder;
 }
 
 bool Tokenizer::is_special(std::int32_t id) const {

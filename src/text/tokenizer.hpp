@@ -1,6 +1,6 @@
 // Text <-> token ids, driven by the contract's tokenizer section and its tables. Follows the
-// `tokenizers` library; byte-level BPE now, other models join as files of their own. Not here:
-// reading tokenizer.json or GGUF (convert/tokenizer_import.hpp), chat templates.
+// `tokenizers` library, and sentencepiece where the steps say so. Not here: reading tokenizer.json,
+// GGUF and other files (convert/tokenizer_import.hpp), chat templates.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "base/bytes.hpp"
 #include "contract/contract.hpp"
+#include "text/decoder.hpp"
 
 namespace quern::text {
 
@@ -22,11 +23,16 @@ struct EncodeOptions {
   bool parse_special = true;
 };
 
+struct Encoding {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> types;  // token type of each id
+};
+
 class Tokenizer {
  public:
   // Builds the runtime over mapped tables (text/tokenizer_tables.hpp), which must outlive it. Input
-  // errors for tables that do not agree with the description. Under 5 ms for 50,000 tokens: nothing
-  // is copied or sorted.
+  // errors for tables that do not agree with the description. A few ms for 262,144 tokens: nothing
+  // of the vocabulary is copied or sorted.
   Tokenizer(const contract::TokenizerDescription& description, base::Bytes tables,
             std::string_view where);
   ~Tokenizer();
@@ -35,11 +41,19 @@ class Tokenizer {
   // Text must be valid UTF-8 for non-byte-level models; byte-level ones take any bytes.
   std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
+  // With token types; of two texts in one input (an error when the description has no pair).
+  Encoding encode_typed(std::string_view text, const EncodeOptions& options = {}) const;
+  Encoding encode_pair(std::string_view first, std::string_view second,
+                       const EncodeOptions& options = {}) const;
+
   // Ids -> bytes of the text. skip_special drops special added tokens. Unknown ids give nothing.
   std::string decode(const std::vector<std::int32_t>& ids, bool skip_special = false) const;
 
-  // The bytes that one id adds to the text (streaming; may be part of a character).
+  // What the tables hold of one id: its bytes (maybe part of a character) when the vocabulary is
+  // byte-level, else its spelling, which the decoder makes text of (text/text_stream.hpp).
   std::string_view token_bytes(std::int32_t id) const;
+  bool has_text(std::int32_t id) const;  // false for ids outside the vocabulary and unused ones
+  const Decoder& decoder() const;
   bool is_special(std::int32_t id) const;
   std::int32_t id_of(
       std::string_view token_content) const;  // added tokens and vocabulary; -1 when unknown

@@ -12,19 +12,25 @@
 namespace quern::text::layout {
 
 inline constexpr std::uint32_t kMagic = 0x4B4F5451;  // "QTOK"
-inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::uint32_t kHeaderBytes = 64;
+inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kHeaderBytes = 128;
 inline constexpr std::uint32_t kWholeBit = 1u << 31;  // in the low half of a token slot
 inline constexpr std::uint32_t kMostTokens = 1u << 26, kMostMerges = 1u << 27,
                                kMostSlots = 1u << 28;
-inline constexpr std::uint64_t kMostTokenBytes = 0xFFFFFFFF;
+inline constexpr std::uint32_t kMostNodes = 1u << 30;
+inline constexpr std::uint32_t kBytes = 256;  // entries of the byte ids
+inline constexpr std::uint64_t kMostTokenBytes = 0xFFFFFFFF, kMostCharsmapBytes = 1u << 24;
 
 struct Header {
   std::uint32_t magic, version;
   std::uint32_t n_tokens, n_merges;
   std::uint32_t token_slots, merge_slots;  // powers of two
-  std::uint64_t token_bytes;
-  std::uint32_t reserved[8];  // zero
+  std::uint64_t token_bytes, charsmap_bytes;
+  std::uint32_t n_ids, first_decoded;  // tokens [0, n_ids) come out of text; id i reads back as
+                                       // token first_decoded + i
+  std::uint32_t n_nodes, n_scores;     // of the trie, 0 without one; n_tokens or 0
+  double unk_score;                    // of a character without a token
+  std::uint32_t reserved[16];          // zero
 };
 static_assert(sizeof(Header) == kHeaderBytes);
 
@@ -34,18 +40,31 @@ constexpr std::uint64_t padded(std::uint64_t bytes) {
 
 // Offsets of the parts from the start of the section.
 struct Parts {
-  std::uint64_t offsets, token_slots, merge_slots, merges, token_bytes, end;
+  std::uint64_t offsets, byte_ids, token_slots, merge_slots, merges, scores, first_child,
+      node_token, labels, charsmap, token_bytes, end;
 };
 
 // Fields bounded by the kMost... constants: no sum here can overflow.
 constexpr Parts parts_of(const Header& header) {
   Parts parts{};
-  parts.offsets = kHeaderBytes;
-  parts.token_slots = parts.offsets + padded((std::uint64_t{header.n_tokens} + 1) * 4);
-  parts.merge_slots = parts.token_slots + std::uint64_t{header.token_slots} * 8;
-  parts.merges = parts.merge_slots + std::uint64_t{header.merge_slots} * 8;
-  parts.token_bytes = parts.merges + padded(std::uint64_t{header.n_merges} * 12);
-  parts.end = parts.token_bytes + header.token_bytes;
+  std::uint64_t at = kHeaderBytes;
+  const auto place = [&at](std::uint64_t count, std::uint64_t size) {
+    const std::uint64_t begin = at;
+    at += padded(count * size);
+    return begin;
+  };
+  parts.offsets = place(std::uint64_t{header.n_tokens} + 1, 4);
+  parts.byte_ids = place(kBytes, 4);
+  parts.token_slots = place(header.token_slots, 8);
+  parts.merge_slots = place(header.merge_slots, 8);
+  parts.merges = place(header.n_merges, 12);
+  parts.scores = place(header.n_scores, 8);
+  parts.first_child = place(header.n_nodes == 0 ? 0 : std::uint64_t{header.n_nodes} + 1, 4);
+  parts.node_token = place(header.n_nodes, 4);
+  parts.labels = place(header.n_nodes, 1);
+  parts.charsmap = place(header.charsmap_bytes, 1);
+  parts.token_bytes = at;
+  parts.end = at + header.token_bytes;
   return parts;
 }
 

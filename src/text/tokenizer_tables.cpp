@@ -1,6 +1,7 @@
 #include "text/tokenizer_tables.hpp"
 
 #include <bit>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
@@ -28,8 +29,13 @@ layout::Header read_header(base::Bytes section, std::string_view where) {
       std::has_single_bit(header.token_slots) && std::has_single_bit(header.merge_slots);
   if (!slots || header.token_slots > layout::kMostSlots ||
       header.merge_slots > layout::kMostSlots || header.n_tokens > layout::kMostTokens ||
-      header.n_merges > layout::kMostMerges || header.token_bytes > layout::kMostTokenBytes)
+      header.n_merges > layout::kMostMerges || header.token_bytes > layout::kMostTokenBytes ||
+      header.n_nodes > layout::kMostNodes || header.charsmap_bytes > layout::kMostCharsmapBytes)
     base::reject(where, "tokenizer section with impossible counts");
+  const bool ids = header.n_ids <= header.n_tokens && header.first_decoded <= header.n_tokens;
+  const bool scores = header.n_scores == 0 || header.n_scores == header.n_tokens;
+  if (!ids || !scores || !std::isfinite(header.unk_score))
+    base::reject(where, "tokenizer section with fields that contradict each other");
   return header;
 }
 
@@ -45,7 +51,18 @@ TokenizerTables::TokenizerTables(base::Bytes section, std::string_view where) {
   token_slots_ = section.data() + parts.token_slots;
   merge_slots_ = section.data() + parts.merge_slots;
   merges_ = section.data() + parts.merges;
+  byte_ids_ = section.data() + parts.byte_ids;
+  scores_ = section.data() + parts.scores;
+  first_child_ = section.data() + parts.first_child;
+  node_token_ = section.data() + parts.node_token;
+  labels_ = reinterpret_cast<const unsigned char*>(section.data()) + parts.labels;
+  charsmap_ = base::as_text(section).substr(parts.charsmap, header.charsmap_bytes);
   token_bytes_ = reinterpret_cast<const char*>(section.data()) + parts.token_bytes;
+  n_ids_ = header.n_ids;
+  first_decoded_ = header.first_decoded;
+  n_nodes_ = header.n_nodes;
+  n_scores_ = header.n_scores;
+  unk_score_ = header.unk_score;
   n_token_bytes_ = header.token_bytes;
   n_tokens_ = header.n_tokens;
   n_merges_ = header.n_merges;
@@ -53,6 +70,7 @@ TokenizerTables::TokenizerTables(base::Bytes section, std::string_view where) {
   merge_slot_mask_ = header.merge_slots - 1;
   check_tokens(where);
   check_merges(where);
+  check_trie(where);
 }
 
 void TokenizerTables::check_tokens(std::string_view where) const {
@@ -91,9 +109,59 @@ void TokenizerTables::check_merges(std::string_view where) const {
       base::reject(where, base::cat("tokenizer section: merge ", i / 3, " names no token"));
 }
 
-std::string_view TokenizerTables::token(std::int32_t id) const {
-  if (id < 0 || static_cast<std::uint32_t>(id) >= n_tokens_) return {};
-  const auto index = static_cast<std::uint32_t>(id);
+// Children lie behind their parent, which rules out cycles.
+void TokenizerTables::check_trie(std::string_view where) const {
+  for (std::uint32_t byte = 0; byte < layout::kBytes; ++byte)
+    if (load<std::uint32_t>(byte_ids_, byte) > n_tokens_)
+      base::reject(where, base::cat("tokenizer section: byte ", byte, " names no token"));
+  if (n_nodes_ == 0) return;
+  std::uint32_t before = 1;
+  for (std::uint32_t node = 0; node < n_nodes_; ++node) {
+    const std::uint32_t first = load<std::uint32_t>(first_child_, node);
+    if (first < before || first > n_nodes_ || first <= node ||
+        load<std::uint32_t>(node_token_, node) > n_tokens_)
+      base::reject(where, base::cat("tokenizer section: trie node ", node, " is damaged"));
+    before = first;
+  }
+  if (load<std::uint32_t>(first_child_, n_nodes_) != n_nodes_)
+    base::reject(where, "tokenizer section: trie nodes without a parent");
+}
+
+std::int64_t TokenizerTables::child(std::uint32_t node, unsigned char byte) const {
+  std::uint32_t low = load<std::uint32_t>(first_child_, node);
+  std::uint32_t high = load<std::uint32_t>(first_child_, node + 1);
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (labels_[middle] == byte) return middle;
+    if (labels_[middle] < byte) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return -1;
+}
+
+std::int32_t TokenizerTables::token_at(std::uint32_t node) const {
+  return static_cast<std::int32_t>(load<std::uint32_t>(node_token_, node)) - 1;
+}
+
+std::int32_t TokenizerTables::byte_id(unsigned char byte) const {
+  return static_cast<std::int32_t>(load<std::uint32_t>(byte_ids_, byte)) - 1;
+}
+
+double TokenizerTables::score(std::int32_t token) const {
+  return load<double>(scores_, static_cast<std::uint32_t>(token));
+}
+
+std::string_view TokenizerTables::decoded(std::int32_t id) const {
+  if (id < 0 || static_cast<std::size_t>(id) >= decoded_size()) return {};
+  return token(id + static_cast<std::int32_t>(first_decoded_));
+}
+
+std::string_view TokenizerTables::token(std::int32_t token_index) const {
+  if (token_index < 0 || static_cast<std::uint32_t>(token_index) >= n_tokens_) return {};
+  const auto index = static_cast<std::uint32_t>(token_index);
   const std::uint32_t begin = load<std::uint32_t>(token_offsets_, index);
   return {token_bytes_ + begin, load<std::uint32_t>(token_offsets_, index + 1) - begin};
 }

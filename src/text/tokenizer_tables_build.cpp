@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "text/bpe.hpp"
 #include "text/tokenizer_layout.hpp"
 #include "text/tokenizer_tables.hpp"
+#include "text/trie_build.hpp"
 
 namespace quern::text {
 
@@ -20,10 +22,13 @@ std::uint32_t slots_for(std::size_t entries) {
 
 class Builder {
  public:
-  explicit Builder(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
+  explicit Builder(const Vocabulary& vocabulary)
+      : vocabulary_(vocabulary), trie_(build_trie(vocabulary)) {
     for (const std::string& token : vocabulary.tokens) header_.token_bytes += token.size();
     if (vocabulary.tokens.size() > layout::kMostTokens ||
         vocabulary.merges.size() > layout::kMostMerges / 2 ||
+        trie_.labels.size() > layout::kMostNodes ||
+        vocabulary.charsmap.size() > layout::kMostCharsmapBytes ||
         header_.token_bytes > layout::kMostTokenBytes)
       base::reject(kWhere, "vocabulary too large", base::cat(vocabulary.tokens.size(), " tokens"));
     header_.magic = layout::kMagic;
@@ -32,6 +37,13 @@ class Builder {
     header_.n_merges = static_cast<std::uint32_t>(vocabulary.merges.size());
     header_.token_slots = slots_for(vocabulary.tokens.size());
     header_.merge_slots = slots_for(vocabulary.merges.size());
+    header_.charsmap_bytes = vocabulary.charsmap.size();
+    header_.n_ids =
+        vocabulary.n_ids == 0 ? header_.n_tokens : static_cast<std::uint32_t>(vocabulary.n_ids);
+    header_.first_decoded = static_cast<std::uint32_t>(vocabulary.first_decoded);
+    header_.n_nodes = static_cast<std::uint32_t>(trie_.labels.size());
+    header_.n_scores = static_cast<std::uint32_t>(vocabulary.scores.size());
+    header_.unk_score = vocabulary.unk_score;
     parts_ = layout::parts_of(header_);
     section_.resize(parts_.end);
   }
@@ -40,6 +52,8 @@ class Builder {
     std::memcpy(section_.data(), &header_, sizeof header_);
     write_tokens();
     write_merges();
+    write_bytes();
+    write_trie();
     mark_whole_tokens();
     return std::move(section_);
   }
@@ -95,6 +109,37 @@ class Builder {
     }
   }
 
+  // The token of each byte: the byte itself, or its spelling for falling back.
+  void write_bytes() {
+    std::unordered_map<std::string_view, std::uint32_t> spelled;
+    for (std::size_t id = 0; id < vocabulary_.tokens.size(); ++id) {
+      const std::string& token = vocabulary_.tokens[id];
+      const bool fits = vocabulary_.byte_level ? token.size() == 1 && searchable(id)
+                                               : token.size() == 6 && token.starts_with("<0x");
+      if (fits) spelled.emplace(token, static_cast<std::uint32_t>(id) + 1);
+    }
+    for (unsigned byte = 0; byte < layout::kBytes; ++byte) {
+      const auto found =
+          spelled.find(vocabulary_.byte_level ? std::string(1, static_cast<char>(byte))
+                                              : byte_token(static_cast<unsigned char>(byte)));
+      if (found != spelled.end()) store(parts_.byte_ids, byte, found->second);
+    }
+  }
+
+  void write_trie() {
+    for (std::size_t i = 0; i < trie_.labels.size(); ++i) {
+      store(parts_.first_child, i, trie_.first_child[i]);
+      store(parts_.node_token, i, trie_.node_token[i]);
+      store(parts_.labels, i, trie_.labels[i]);
+    }
+    if (!trie_.labels.empty()) store(parts_.first_child, trie_.labels.size(), header_.n_nodes);
+    for (std::size_t i = 0; i < vocabulary_.scores.size(); ++i)
+      store(parts_.scores, i, vocabulary_.scores[i]);
+    if (!vocabulary_.charsmap.empty())
+      std::memcpy(section_.data() + parts_.charsmap, vocabulary_.charsmap.data(),
+                  vocabulary_.charsmap.size());
+  }
+
   void add_merge(const Vocabulary::Merge& merge, std::uint32_t rank) {
     const std::uint64_t hash = layout::merge_hash(static_cast<std::uint32_t>(merge.left),
                                                   static_cast<std::uint32_t>(merge.right));
@@ -112,8 +157,9 @@ class Builder {
   // Whole tokens: their bytes merge to them alone. True for nearly all of a trained vocabulary, and
   // it saves most words the merging.
   void mark_whole_tokens() {
+    if (vocabulary_.merges.empty()) return;
     const TokenizerTables tables(section_, kWhere);
-    const Bpe bpe(tables, {});
+    const Bpe bpe(tables, {.byte_level = vocabulary_.byte_level});
     std::vector<std::int32_t> ids;
     for (std::uint64_t at = 0; at < header_.token_slots; ++at) {
       const std::uint64_t value = slot(parts_.token_slots, at);
@@ -126,6 +172,7 @@ class Builder {
   }
 
   const Vocabulary& vocabulary_;
+  Trie trie_;
   layout::Header header_{};
   layout::Parts parts_{};
   std::vector<std::byte> section_;
@@ -134,6 +181,8 @@ class Builder {
 }  // namespace
 
 std::vector<std::byte> build_tokenizer_tables(const Vocabulary& vocabulary) {
+  if (!vocabulary.scores.empty() && vocabulary.scores.size() != vocabulary.tokens.size())
+    base::reject(kWhere, "not one score for each token");
   return Builder(vocabulary).run();
 }
 

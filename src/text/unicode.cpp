@@ -100,6 +100,26 @@ bool is_punctuation_code(std::uint32_t code) {
   return in_ranges(kPunctuationRanges, kPunctuationRangesCount, code);
 }
 
+bool is_dropped_control(std::uint32_t code) {
+  return in_ranges(kDroppedControls, kDroppedControlsCount, code);
+}
+
+bool is_dropped_mark(std::uint32_t code) {
+  return code >= kDroppedMarks[0].first && in_ranges(kDroppedMarks, kDroppedMarksCount, code);
+}
+
+bool is_ideograph_code(std::uint32_t code) {
+  return code >= kIdeographs[0].first && in_ranges(kIdeographs, kIdeographsCount, code);
+}
+
+int script_of_code(std::uint32_t code) {
+  const ScriptRange* end = kScripts + kScriptsCount;
+  const ScriptRange* found = std::lower_bound(
+      kScripts, end, code,
+      [](const ScriptRange& range, std::uint32_t value) { return range.last < value; });
+  return found != end && found->first <= code ? found->script : -1;
+}
+
 std::uint32_t lowercase_code(std::uint32_t code) {
   if (code >= kNewerLowercase[0].first) {
     for (std::size_t i = 0; i < kNewerLowercaseCount; ++i)

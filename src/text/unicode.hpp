@@ -35,6 +35,10 @@ bool is_mark_code(std::uint32_t code);   // Mn, Mc, Me
 bool is_unknown_to_normalizers(
     std::uint32_t code);                           // the reference's normal forms leave it as it is
 bool is_punctuation_code(std::uint32_t code);      // of the reference's Punctuation step
+bool is_dropped_control(std::uint32_t code);       // of the clean_text step
+bool is_dropped_mark(std::uint32_t code);          // of the strip_marks step
+bool is_ideograph_code(std::uint32_t code);        // of the space_ideographs step
+int script_of_code(std::uint32_t code);            // of the scripts step; -1 for characters of none
 std::uint32_t lowercase_code(std::uint32_t code);  // one character to one (U+0130 is the caller's)
 
 // Class and length of the character at `at`; the table look-up that scanners run on.

@@ -39,4 +39,21 @@ struct CaseRange {
 extern const CaseRange kNewerLowercase[];
 extern const std::size_t kNewerLowercaseCount;
 
+// Of the normalizer that WordPiece models use: characters it drops, and those it puts spaces
+// around.
+extern const CodeRange kDroppedControls[];
+extern const std::size_t kDroppedControlsCount;
+extern const CodeRange kDroppedMarks[];
+extern const std::size_t kDroppedMarksCount;
+extern const CodeRange kIdeographs[];
+extern const std::size_t kIdeographsCount;
+
+// Scripts by number; kana count as Han. Characters of no script are in no range.
+struct ScriptRange {
+  std::uint32_t first, last;
+  std::uint8_t script;
+};
+extern const ScriptRange kScripts[];
+extern const std::size_t kScriptsCount;
+
 }  // namespace quern::text

@@ -33,8 +33,9 @@ namespace {
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6] = head;
   [[maybe_unused]] const auto& [t1, t2, t3, t4, t5, t6] = tokens;
   [[maybe_unused]] const auto& [e1, e2, e3, e4, e5, e6, e7] = generation;
-  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9, k10, k11, k12, added] =
-      tokenizer;
+  [[maybe_unused]] const auto& [k1, k2, k3, k4, k5, k6, k7, k8, k9, k10, k11, k12, k13, k14, k15,
+                                k16, k17, k18, k19, pair, k21, added] = tokenizer;
+  [[maybe_unused]] const auto& [u1, u2, u3, u4, u5, u6, u7, u8] = *pair;
   [[maybe_unused]] const auto& [d1, d2, d3, d4, d5, d6, d7] = added.at(0);
   [[maybe_unused]] const auto& [j1, j2, j3] = chat;
   [[maybe_unused]] const auto& [p1, p2] = counts;

@@ -80,6 +80,8 @@ TEST_CASE("hash: every number, word and flag of the architecture and tokenizer m
       {"/tokens/add_bos", false},
       {"/tokenizer/ignore_merges", false},
       {"/tokenizer/unk_id", nullptr},
+      {"/tokenizer/pair", nullptr},
+      {"/tokenizer/decoders/0", "fuse"},
       {"/tokenizer/added/0/special", false},
       {"/tokenizer/pre_tokenizers/0", "digit"}};
   std::vector<std::uint64_t> seen = {hash};

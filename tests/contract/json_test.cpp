@@ -167,6 +167,7 @@ TEST_CASE("null is accepted only where the contract knows absence") {
                                              "min_p",
                                              "repetition_penalty",
                                              "max_new_tokens",
+                                             "pair",
                                              "decoder"};
   for (const std::string& name : kSamples) {
     const Json document = Json::parse(sample_text(name));
@@ -202,6 +203,7 @@ TEST_CASE("an unknown word of an enum names its path, the known words and the ne
                                  {"blocks.block.residual", "sequential"},
                                  {"head.kind", "lm"},
                                  {"tokenizer.model", "bpe"},
+                                 {"tokenizer.score_sum", "f64"},
                                  {"chat.builtin", "chatml"}};
   const Json document = Json::parse(sample_text("llama.json"));
   for (const Place& place : places_of(document)) {

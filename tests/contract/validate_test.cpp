@@ -224,6 +224,16 @@ TEST_CASE("rules of tokens, generation, tokenizer and counts") {
        {"tokenizer.model", [](Contract& c) { c.tokenizer.model = ""; }},
        {"tokenizer.unk_id", [](Contract& c) { c.tokenizer.unk_id = 100; }},
        {"tokenizer.prefix_ids[0]", [](Contract& c) { c.tokenizer.prefix_ids = {100}; }},
+       {"tokenizer.prefix_types", [](Contract& c) { c.tokenizer.prefix_ids = {1}; }},
+       {"tokenizer.text_type", [](Contract& c) { c.tokenizer.text_type = -1; }},
+       {"tokenizer.score_sum", [](Contract& c) { c.tokenizer.score_sum = "f16"; }},
+       {"tokenizer.user_defined", [](Contract& c) { c.tokenizer.user_defined = {100}; }},
+       {"tokenizer.decoders[0]", [](Contract& c) { c.tokenizer.decoders = {""}; }},
+       {"tokenizer.pair.middle_types",
+        [](Contract& c) {
+          c.tokenizer.pair.emplace();
+          c.tokenizer.pair->middle_ids = {3};
+        }},
        {"tokenizer.normalizers[0]", [](Contract& c) { c.tokenizer.normalizers = {""}; }},
        {"tokenizer.added[0].id",
         [](Contract& c) {

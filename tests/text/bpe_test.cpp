@@ -92,7 +92,7 @@ TEST_CASE("banned ids do not come out of either path") {
   const text::TokenizerTables tables(section, "test");
   const std::int32_t the = tables.find("the");
   REQUIRE(the >= 256);
-  const text::Bpe::IdSet banned = {the};
+  const text::IdSet banned = {the};
   for (const bool ignore : {false, true}) {
     for (const std::string_view word :
          {"the", "other", "the the the the the the the the the the the the"}) {

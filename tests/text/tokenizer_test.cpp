@@ -24,10 +24,12 @@ Made make() {
   contract::TokenizerDescription& d = made.description;
   d.model = "bpe";
   d.byte_level = true;
-  d.decoder = "byte_level";
+  d.decoders = {"byte_level"};
   d.pre_tokenizers = {"gpt2"};
   d.prefix_ids = {kBos};
+  d.prefix_types = {0};
   d.suffix_ids = {kEnd};
+  d.suffix_types = {0};
   d.added = {{"<|bos|>", kBos, true, false, false, false, false},
              {"</s>", kEnd, true, false, false, false, false},
              {"<think>", kThink, false, true, false, false, false},
@@ -140,8 +142,7 @@ TEST_CASE("descriptions that disagree with themselves or the tables are refused"
   };
   CHECK_FALSE(refused([](auto&) {}));
   CHECK(refused([](auto& d) { d.model = "unigram"; }));
-  CHECK(refused([](auto& d) { d.byte_level = false; }));
-  CHECK(refused([](auto& d) { d.decoder = "metaspace"; }));
+  CHECK(refused([](auto& d) { d.decoders = {"metaspace"}; }));
   CHECK(refused([](auto& d) { d.pre_tokenizers = {"gpt9"}; }));
   CHECK(refused([](auto& d) { d.normalizers = {"nfz"}; }));
   CHECK(refused([](auto& d) { d.add_prefix_space = true; }));

@@ -16,7 +16,7 @@
 #include "model_options.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
-#include "text/stream_decoder.hpp"
+#include "text/text_stream.hpp"
 
 namespace quern::tool {
 
@@ -98,21 +98,23 @@ const char* reason_name(engine::FinishReason reason) {
 // Collects the answer and prints it as it comes (text and ids; JSON waits for the end).
 class AnswerPrinter {
  public:
-  AnswerPrinter(const LoadedModel& loaded, const RunOptions& options) : loaded_(loaded), options_(options) {}
+  AnswerPrinter(const LoadedModel& loaded, const RunOptions& options) : loaded_(loaded), options_(options) {
+    if (loaded.tokenizer) stream_.emplace(*loaded.tokenizer);
+  }
 
   bool token(std::int32_t id) {
     ids_.push_back(id);
     if (options_.output == "ids") {
       std::cout << (ids_.size() == 1 ? "" : " ") << id << std::flush;
     } else if (options_.special || !loaded_.tokenizer->is_special(id)) {
-      show(decoder_.push(loaded_.tokenizer->token_bytes(id)));
+      show(stream_->push(id));
     }
     return !interrupted();
   }
 
   void finish(engine::FinishReason reason, std::size_t prompt_tokens, const std::string& timings) {
     if (options_.output == "json") {
-      show(decoder_.finish());
+      if (stream_) show(stream_->finish());
       nlohmann::ordered_json json = {{"text", text_},
                                      {"ids", ids_},
                                      {"finish_reason", reason_name(reason)},
@@ -122,7 +124,7 @@ class AnswerPrinter {
       std::cout << json.dump() << "\n";
       return;
     }
-    if (options_.output == "text") show(decoder_.finish());
+    if (options_.output == "text" && stream_) show(stream_->finish());
     write_model_text("\n");
   }
 
@@ -134,7 +136,7 @@ class AnswerPrinter {
 
   const LoadedModel& loaded_;
   const RunOptions& options_;
-  text::StreamDecoder decoder_;
+  std::optional<text::TextStream> stream_;
   std::string text_;
   std::vector<std::int32_t> ids_;
 };
