@@ -142,7 +142,7 @@ Reason import_merges(const GgufFile& file, std::string_view where, std::size_t v
   out.tables = made.build(out.notices);
   read_special_ids(file, where, out);
   complete_affixes(flag_value(file, "tokenizer.ggml.add_bos_token", where).value_or(set.add_bos),
-                   flag_value(file, "tokenizer.ggml.add_eos_token", where).value_or(false), out);
+                   flag_value(file, "tokenizer.ggml.add_eos_token", where).value_or(set.add_eos), out);
   return std::nullopt;
 }
 

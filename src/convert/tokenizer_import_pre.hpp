@@ -11,7 +11,7 @@ struct PreTokenizerSet {
   std::vector<std::string> normalizers;
   std::vector<std::string> steps;
   bool ignore_merges;
-  bool add_bos;  // what readers assume when the file does not say
+  bool add_bos, add_eos;  // what readers assume when the file does not say
 };
 
 // An input error that lists the known names for any other.

@@ -1,5 +1,5 @@
-// quern tokenize: text -> ids and back. Needs no weights: reads tokenizer.json, a Hugging Face directory,
-// a GGUF, or a quern model.
+// quern tokenize: text -> ids and back. Needs no weights: reads tokenizer.json, a sentencepiece model, a
+// Hugging Face directory, a GGUF, or a quern model.
 
 #include <filesystem>
 #include <iostream>
@@ -137,7 +137,7 @@ int cmd_tokenize(const std::vector<std::string>& arguments) {
   CLI::App app("Text to token ids and back. Text comes from -p, -f or standard input.", "quern tokenize");
   TokenizeOptions options;
   app.add_option("-m,--model", options.model, "a quern model");
-  app.add_option("--tokenizer", options.tokenizer, "tokenizer.json, a Hugging Face directory, or a GGUF file");
+  app.add_option("--tokenizer", options.tokenizer, "tokenizer.json, tokenizer.model, vocab.txt, a Hugging Face directory, or a GGUF file");
   CLI::Option* text = app.add_option("-p,--prompt", options.text, "the text");
   app.add_option("-f,--file", options.file, "a file with the text (- for standard input, the default)")->excludes(text);
   app.add_flag("--ids", options.ids_only, "print ids only, on one line");
