@@ -132,10 +132,10 @@ KINDS = {CAUSAL: transformers.AutoModelForCausalLM, SEQ2SEQ: transformers.AutoMo
 
 def randomize(model, seed):
     generator = torch.Generator().manual_seed(seed)
-    seen = set()
+    seen, stored = set(), set(model.state_dict())
     with torch.no_grad():
         for name, p in list(model.named_parameters()) + list(model.named_buffers()):
-            if p.data_ptr() in seen or not p.is_floating_point() or "inv_freq" in name: continue
+            if p.data_ptr() in seen or not p.is_floating_point() or "inv_freq" in name or name not in stored: continue
             seen.add(p.data_ptr())
             normal = torch.empty(p.shape).normal_(generator=generator)
             uniform = torch.empty(p.shape).uniform_(generator=generator)

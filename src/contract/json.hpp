@@ -16,6 +16,8 @@ inline constexpr std::size_t kMaxDocumentBytes = std::size_t{64} << 20;
 // Reads and validates. Errors: "<where>: ops.attn.rope: unknown value ..." with the allowed values and the
 // nearest match; a version from the future says which versions this quern reads.
 Contract read_contract(std::string_view json, std::string_view where);
+// The same for a document whose derived section "cache" does not say anything yet.
+Contract read_draft(std::string_view json, std::string_view where);
 
 // Stable key order, one idea a line, short arrays on one line; ends with a newline.
 std::string write_contract(const Contract& contract);

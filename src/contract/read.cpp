@@ -118,9 +118,9 @@ void read_architecture(JsonObject& root, Contract& out) {
 
 }  // namespace
 
-Contract read_contract(std::string_view json, std::string_view where) {
-  const Json document = base::parse_json(json, where);
-  JsonObject root(document, std::string(where));
+namespace {
+
+Contract read_document(JsonObject& root) {
   Contract out{};
   check_version(root);
   out.name = root.get_string("name");
@@ -136,6 +136,23 @@ Contract read_contract(std::string_view json, std::string_view where) {
   out.source_json = report_text(root, "source");
   out.weights_json = report_text(root, "weights");
   root.finish();
+  return out;
+}
+
+}  // namespace
+
+Contract read_draft(std::string_view json, std::string_view where) {
+  const Json document = base::parse_json(json, where);
+  JsonObject root(document, std::string(where));
+  Contract out = read_document(root);
+  validate(out, where);
+  return out;
+}
+
+Contract read_contract(std::string_view json, std::string_view where) {
+  const Json document = base::parse_json(json, where);
+  JsonObject root(document, std::string(where));
+  Contract out = read_document(root);
   validate(out, where);
   check_cache_section(root.get_object("cache"), out);
   return out;

@@ -64,7 +64,7 @@ inline constexpr base::EnumName<HeadKind> kHeadKinds[] = {{"lm", HeadKind::lm},
 // Labels: the value is the word itself.
 inline constexpr base::EnumName<std::string_view> kRopeRules[] = {
     {"default", "default"}, {"linear", "linear"}, {"ntk", "ntk"},          {"dynamic", "dynamic"},
-    {"llama3", "llama3"},   {"yarn", "yarn"},     {"longrope", "longrope"}};
+    {"llama3", "llama3"},   {"yarn", "yarn"},     {"longrope", "longrope"}, {"proportional", "proportional"}};
 inline constexpr base::EnumName<std::string_view> kEarlyStopping[] = {
     {"true", "true"}, {"false", "false"}, {"never", "never"}};
 inline constexpr base::EnumName<std::string_view> kTokenizerModels[] = {

@@ -14,6 +14,7 @@
 #include "contract/tensors.hpp"
 #include "convert/computed.hpp"
 #include "convert/generation_import.hpp"
+#include "convert/made_tensor.hpp"
 #include "convert/policy.hpp"
 #include "convert/report.hpp"
 #include "convert/target.hpp"
@@ -39,6 +40,7 @@ struct Job {
   Recipe recipe;
   ImportedTokenizer tokenizer;
   std::vector<std::unique_ptr<ComputedTensor>> computed;
+  std::vector<std::unique_ptr<MadeTensor>> made;  // what `tensors` may point into
   std::vector<PlannedTensor> tensors;
   std::string type;
   std::uint64_t tensor_bytes = 0;
@@ -86,7 +88,7 @@ void count_parameters(Job& job) {
 const checkpoint::SourceTensor& source_of(const contract::TensorSpec& spec,
                                           const TensorSource& source,
                                           const contract::Contract& contract, Job& job) {
-  if (!spec.computed) return *job.checkpoint->find(source.from.front());
+  if (!spec.computed) return *source.tensor;
   job.computed.push_back(compute_tensor(contract, spec, job.checkpoint->where()));
   return job.computed.back()->source;
 }
@@ -97,13 +99,13 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
   const auto& sources = resolved.tensors;
   bool quantized = false;
   for (std::size_t i = 0; i < specs.size(); ++i)
-    quantized = quantized || (specs[i].matrix &&
-                              is_quantized(job.checkpoint->find(sources[i].from.front())->type));
+    quantized = quantized || (specs[i].matrix && is_quantized(sources[i].tensor->type));
   const Policy policy(options, quantized);
   job.type = std::string(policy.type());
   job.report.policy = policy.describe();
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const checkpoint::SourceTensor& source = source_of(specs[i], sources[i], resolved.contract, job);
+    const checkpoint::SourceTensor& source =
+        source_of(specs[i], sources[i], resolved.contract, job);
     RowView view(source, sources[i].transforms, job.checkpoint->where());
     const FormatChoice choice =
         policy.choose(specs[i], source, resolved.contract.head.tied, view.transposed());
@@ -129,6 +131,7 @@ Job plan(const fs::path& source, const ConvertOptions& options) {
                      resolved.unknown_keys.front()));
   append(job.report.notices, resolved.notices);
   plan_formats(options, resolved, job);
+  job.made = std::move(resolved.made);
   job.report.contract = std::move(resolved.contract);
   count_parameters(job);
   import_text(job);
@@ -153,7 +156,8 @@ void write_tensors(const ConvertOptions& options, const Progress& progress,
     std::string notice;
     const TensorError error = encoder.write(tensor, job.checkpoint->where(), notice);
     add_to_roles(tensor, error, job.report.roles);
-    if (!tensor.spec.computed) job.checkpoint->release(tensor.view.source());
+    if (!tensor.spec.computed && !is_made(tensor.view.source()))
+      job.checkpoint->release(tensor.view.source());
     if (!notice.empty()) job.report.notices.push_back(std::move(notice));
   }
 }
@@ -169,7 +173,8 @@ std::string hex(std::uint64_t value) {
 void read_back(const fs::path& directory) try {
   const weights::WeightFile file = weights::WeightFile::open(directory / "model.quern");
   file.verify_checksums();
-  const std::string text = base::read_text_file(directory / "model.json", contract::kMaxDocumentBytes);
+  const std::string text =
+      base::read_text_file(directory / "model.json", contract::kMaxDocumentBytes);
   const contract::Contract contract =
       contract::read_contract(text, (directory / "model.json").string());
   if (contract::structural_hash(contract) != file.contract_hash())

@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "base/strings.hpp"
+#include "convert/expression_functions.hpp"
 
 namespace quern::convert {
 
@@ -14,13 +14,6 @@ using base::cat;
 using base::Json;
 
 constexpr std::size_t kMaxDepth = 32;  // nesting of calls, and of objects in a template
-
-struct Function {
-  std::string_view name;
-  std::size_t n_arguments;
-};
-constexpr Function kFunctions[] = {{"div", 2}, {"mul", 2}, {"rsqrt", 1},      {"not", 1},
-                                   {"eq", 2},  {"if", 3},  {"activation", 1}, {"rows", 1}};
 
 bool word_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -85,22 +78,19 @@ class Parser {
   }
 
   Expression parse_call(std::string_view name, std::size_t depth) {
-    std::vector<std::string_view> known;
-    const Function* function = nullptr;
-    for (const Function& entry : kFunctions) {
-      known.push_back(entry.name);
-      if (entry.name == name) function = &entry;
-    }
+    const Function* function = find_function(name);
     if (function == nullptr)
       base::reject(where_, cat("unknown function \"", base::printable(name), "\""), {},
-                   base::join(known));
+                   base::join(function_names()));
     Expression call{.kind = Expression::Kind::call, .name = std::string(name)};
     do {
       call.arguments.push_back(parse_choice(depth + 1));
     } while (accept(','));
     if (!accept(')')) fail("missing \")\"");
-    if (call.arguments.size() != function->n_arguments)
-      fail(cat(name, "() takes ", function->n_arguments, " arguments"));
+    const std::size_t n = call.arguments.size();
+    if (n < function->least || n > function->most)
+      fail(cat(name, "() takes ", function->least,
+               function->most > function->least ? " or more" : "", " arguments"));
     return call;
   }
 
@@ -131,60 +121,6 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-// ---- functions
-// --------------------------------------------------------------------------------------
-
-double number_of(const Json& value, std::string_view where) {
-  if (!value.is_number()) base::reject(where, "not a number", base::printable(value.dump(), 60));
-  return value.get<double>();
-}
-
-std::int64_t integer_of(const Json& value, std::string_view where) {
-  if (value.is_number_unsigned() &&
-      value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
-    base::reject(where, "number too large", value.dump());
-  return value.get<std::int64_t>();
-}
-
-Json divide(const Json& a, const Json& b, std::string_view where) {
-  if (number_of(b, where) == 0) base::reject(where, cat("division of ", a.dump(), " by zero"));
-  if (!a.is_number_integer() || !b.is_number_integer())
-    return number_of(a, where) / number_of(b, where);
-  const std::int64_t x = integer_of(a, where), y = integer_of(b, where);
-  if (y < 0 || x < 0 || x % y != 0) base::reject(where, cat(x, " is not a multiple of ", y));
-  return x / y;
-}
-
-Json multiply(const Json& a, const Json& b, std::string_view where) {
-  if (!a.is_number_integer() || !b.is_number_integer())
-    return number_of(a, where) * number_of(b, where);
-  std::int64_t product = 0;
-  if (__builtin_mul_overflow(integer_of(a, where), integer_of(b, where), &product))
-    base::reject(where, cat("the product ", a.dump(), " * ", b.dump(), " is too large"));
-  return product;
-}
-
-Json activation_name(const Json& word, const Environment& environment, std::string_view where) {
-  if (!word.is_string())
-    base::reject(where, "an activation is a word", base::printable(word.dump(), 60));
-  const std::string name = word.get<std::string>();
-  if (environment.activations != nullptr && environment.activations->contains(name))
-    return environment.activations->at(name);
-  std::vector<std::string_view> known;
-  if (environment.activations != nullptr)
-    for (const auto& [key, value] : environment.activations->items()) known.push_back(key);
-  const std::string near = base::nearest(name, known);
-  base::reject(where, cat("unknown activation \"", base::printable(name), "\"",
-                          near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
-                          "; known: ", base::join(known)));
-}
-
-bool truth(const Json& value, std::string_view where) {
-  if (!value.is_boolean())
-    base::reject(where, "not true or false", base::printable(value.dump(), 60));
-  return value.get<bool>();
-}
-
 std::optional<Json> call(const Expression& e, const Environment& environment,
                          std::string_view where) {
   const auto argument = [&](std::size_t i) -> std::optional<Json> {
@@ -192,25 +128,28 @@ std::optional<Json> call(const Expression& e, const Environment& environment,
     if (value && value->is_null()) value.reset();
     return value;
   };
-  const std::optional<Json> a = argument(0);
-  if (!a) return std::nullopt;
-  if (e.name == "if") return evaluate(e.arguments[truth(*a, where) ? 1 : 2], environment, where);
-  if (e.name == "not") return Json(!truth(*a, where));
-  if (e.name == "activation") return activation_name(*a, environment, where);
-  if (e.name == "rsqrt") {
-    if (!(number_of(*a, where) > 0))
-      base::reject(where, "rsqrt of a number that is not positive", a->dump());
-    return Json(1.0 / std::sqrt(number_of(*a, where)));
+  // These look at their arguments one after the other and stop when the answer is known.
+  if (e.name == "if") {
+    const std::optional<Json> condition = argument(0);
+    if (!condition) return std::nullopt;
+    return evaluate(e.arguments[truth(*condition, where) ? 1 : 2], environment, where);
   }
-  if (e.name == "rows") {
-    if (!a->is_string() || !environment.tensor_rows) return std::nullopt;
-    const std::optional<std::uint64_t> rows = environment.tensor_rows(a->get<std::string>());
-    return rows ? std::optional<Json>(*rows) : std::nullopt;
+  if (e.name == "and" || e.name == "or") {
+    const bool decides = e.name == "or";
+    for (std::size_t i = 0; i < e.arguments.size(); ++i) {
+      const std::optional<Json> value = argument(i);
+      if (!value) return std::nullopt;
+      if (truth(*value, where) == decides) return Json(decides);
+    }
+    return Json(!decides);
   }
-  const std::optional<Json> b = argument(1);
-  if (!b) return std::nullopt;
-  if (e.name == "eq") return Json(*a == *b);
-  return e.name == "div" ? divide(*a, *b, where) : multiply(*a, *b, where);
+  std::vector<Json> arguments;
+  for (std::size_t i = 0; i < e.arguments.size(); ++i) {
+    std::optional<Json> value = argument(i);
+    if (!value) return std::nullopt;
+    arguments.push_back(*std::move(value));
+  }
+  return find_function(e.name)->call({arguments, environment, where});
 }
 
 void collect_paths(const Expression& expression, std::vector<std::string>& paths) {
@@ -262,7 +201,13 @@ Json evaluate_all(const Json& value, const Environment& environment, std::string
     return *std::move(result);
   }
   Json copy = value;
-  if (value.is_object())
+  // An object with a condition is null unless it holds.
+  if (value.is_object() && value.contains("when")) {
+    const Json holds = evaluate_all(value["when"], environment, cat(where, ".when"));
+    if (!truth(holds, cat(where, ".when"))) return nullptr;
+    copy.erase("when");
+  }
+  if (copy.is_object())
     for (auto& [key, element] : copy.items())
       element = evaluate_all(element, environment, cat(where, ".", key));
   if (value.is_array())

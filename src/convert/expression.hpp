@@ -2,7 +2,7 @@
 //
 //   $key  $a.b.c          value of the configuration (or of the recipe's own values)
 //   x|y|z                 the first that exists and is not null
-//   fn(x, y)              div mul rsqrt not eq if activation rows
+//   fn(x, y)              one of the functions of expression_functions.cpp
 //   12  0.5  true  null  word  'any text'
 //
 // A function of an absent value is absent, so that the next alternative is tried.

@@ -5,6 +5,7 @@
 #include "base/strings.hpp"
 #include "convert/expression.hpp"
 #include "convert/glob.hpp"
+#include "convert/nearest_recipe.hpp"
 #include "convert/recipe_data.hpp"
 #include "convert/recipe_table.hpp"
 
@@ -15,6 +16,8 @@ namespace {
 using base::cat;
 using base::Json;
 using base::JsonObject;
+
+constexpr std::size_t kMaxParents = 8;
 
 // Data files of models/ that are no recipes begin with '_'.
 bool is_recipe(const EmbeddedRecipe& entry) {
@@ -56,6 +59,7 @@ void check_source(const Json& source, const std::string& where) {
   if (!object.get("tensors").is_object()) base::reject(object.path_of("tensors"), "not an object");
   if (!object.get("ignore_tensors").is_array())
     base::reject(object.path_of("ignore_tensors"), "not a list");
+  if (const Json* inside = object.find("inside")) string_list(*inside, object.path_of("inside"));
   object.finish();
 }
 
@@ -79,18 +83,22 @@ void check_document(const Json& document, const std::string& where) {
   object.finish();
 }
 
-// One level of "extends": objects are merged key by key, everything else is replaced.
+// The parents below the document: objects are merged key by key, everything else is replaced.
 Json extended(Json document, const std::string& where) {
   if (!document.is_object() || !document.contains("extends")) return document;
-  const Json& name = document["extends"];
-  if (!name.is_string()) base::reject(cat(where, ": extends"), "not a name");
-  Json parent = embedded(name.get<std::string>());
-  if (parent.is_null())
-    base::reject(cat(where, ": extends"), "unknown recipe",
-                 base::printable(name.get<std::string>()));
-  if (parent.contains("extends"))
-    base::reject(cat(where, ": extends"), "only a recipe that extends nothing can be extended");
-  return merged(std::move(parent), document);
+  Json parent = document;
+  for (std::size_t steps = 0; parent.contains("extends"); ++steps) {
+    const Json name = parent["extends"];
+    if (!name.is_string()) base::reject(cat(where, ": extends"), "not a name");
+    parent = embedded(name.get<std::string>());
+    if (parent.is_null() || steps == kMaxParents)
+      base::reject(cat(where, ": extends"),
+                   parent.is_null() ? "unknown recipe" : "too many parents",
+                   base::printable(name.get<std::string>()));
+    // A parent's own place in the chain is not part of what is inherited.
+    document = merged(parent, document);
+  }
+  return document;
 }
 
 std::vector<std::string> names_in(const Json& document, const char* kind) {
@@ -114,7 +122,9 @@ std::string architecture_of(const checkpoint::Checkpoint& checkpoint) {
 }
 
 [[noreturn]] void reject_architecture(const std::vector<Recipe>& recipes, const std::string& name,
-                                      bool gguf, std::string_view where) {
+                                      const checkpoint::Checkpoint& checkpoint,
+                                      std::string_view where) {
+  const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
   const std::string shown = base::printable(name, 80);
   for (const OutOfScope& family : out_of_scope())
     for (const std::string& pattern : family.names)
@@ -125,10 +135,13 @@ std::string architecture_of(const checkpoint::Checkpoint& checkpoint) {
     for (const std::string& word : gguf ? recipe.gguf_names : recipe.hf_names)
       known.push_back(word);
   const std::string near = base::nearest(name, known);
-  base::reject(where, cat("unsupported architecture \"", shown, "\"",
-                          near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
-                          "; supported: ", base::join(known),
-                          "; --arch-as NAME treats it as one of these, --recipe FILE adds one"));
+  const std::string nearest = describe_nearest(recipes, checkpoint);
+  base::reject(where,
+               cat("unsupported architecture \"", shown, "\"",
+                   near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
+                   nearest.empty() ? "" : cat("; nearest recipe: ", nearest),
+                   "; --arch-as NAME treats it as one of --print-supported-models, --recipe FILE "
+                   "adds a family"));
 }
 
 }  // namespace
@@ -187,7 +200,8 @@ const Recipe& match_recipe(const std::vector<Recipe>& recipes,
     const bool called = !arch_as.empty() && recipe.name == name;
     if (called || std::find(names.begin(), names.end(), name) != names.end()) return recipe;
   }
-  reject_architecture(recipes, name, gguf, arch_as.empty() ? checkpoint.where() : "--arch-as");
+  reject_architecture(recipes, name, checkpoint,
+                      arch_as.empty() ? checkpoint.where() : "--arch-as");
 }
 
 }  // namespace quern::convert

@@ -25,7 +25,15 @@ struct TensorSource {
   std::string canonical;            // "decoder.3.0.q.weight"
   std::vector<std::string> from{};  // in `resolve`'s answer: the one source tensor (none: computed)
   std::vector<std::string> transforms{};
-  bool optional = false;
+  std::size_t stack = 0;  // > 0: rows of so many tensors, {i} in the name is 0 .. stack - 1
+  // In `resolve`'s answer: of the checkpoint, or of Resolved::made; nullptr: computed.
+  const checkpoint::SourceTensor* tensor = nullptr;
+};
+
+// A float32 tensor that no file holds as it is: put together from several.
+struct MadeTensor {
+  checkpoint::SourceTensor tensor;  // its bytes are `values`
+  std::vector<float> values;
 };
 
 struct Recipe {
@@ -61,7 +69,8 @@ struct Adaptations {
 struct Resolved {
   contract::Contract contract;        // without counts, quantization, weights
   std::vector<TensorSource> tensors;  // one per expected tensor, {l} filled in
-  std::vector<std::string> ignored;   // source tensors on the ignore list
+  std::vector<std::unique_ptr<MadeTensor>> made;
+  std::vector<std::string> ignored;  // source tensors on the ignore list
   std::vector<std::string>
       unknown_keys;                  // configuration keys that no rule knows (--strict: errors)
   std::vector<std::string> notices;  // unknown keys and adaptations included

@@ -5,9 +5,10 @@
 #include "base/strings.hpp"
 #include "convert/contract_template.hpp"
 #include "convert/expression.hpp"
-#include "convert/glob.hpp"
 #include "convert/recipe.hpp"
 #include "convert/recipe_data.hpp"
+#include "convert/recipe_source.hpp"
+#include "convert/template_evaluation.hpp"
 #include "convert/tensor_plan.hpp"
 
 namespace quern::convert {
@@ -19,50 +20,6 @@ using base::Json;
 
 constexpr std::size_t kMaxDivisors = 4096;
 constexpr std::size_t kMaxNameBytes = 200;
-
-// {arch} in a recipe's texts is the architecture's prefix in GGUF keys.
-Json with_architecture(const Json& value, const std::string& architecture) {
-  if (value.is_string()) return replaced(value.get<std::string>(), "{arch}", architecture);
-  if (!value.is_structured()) return value;
-  Json copy = value;
-  for (auto& element : copy) element = with_architecture(element, architecture);
-  return copy;
-}
-
-std::string architecture_prefix(const Json& config) {
-  const Json* name = find_path(config, "general.architecture");
-  if (name == nullptr || !name->is_string()) return {};
-  std::string text = name->get<std::string>();
-  const bool plain =
-      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
-      std::string::npos;
-  return plain ? text : std::string();
-}
-
-// The recipe's part for one kind of source, over one configuration.
-struct Source {
-  std::string where;  // of the configuration
-  std::string place;  // of the recipe's part
-  Json config, section, activations;
-  Environment of_config;  // $key leads into the configuration
-};
-
-void open_source(const Recipe& recipe, std::string_view config_json, std::string_view where,
-                 checkpoint::SourceKind kind, Source& out) {
-  const char* key = kind == checkpoint::SourceKind::gguf ? "gguf" : "hf";
-  out.where = std::string(where);
-  out.place = cat("recipe ", recipe.name, ": sources.", key);
-  out.config = base::parse_json(config_json, where);
-  if (!out.config.is_object()) base::reject(where, "the configuration is not an object");
-  if (!recipe.document["sources"].contains(key))
-    base::reject(where, cat("recipe ", recipe.name, " does not read ",
-                            kind == checkpoint::SourceKind::gguf ? "GGUF files"
-                                                                 : "Hugging Face directories"));
-  out.section = with_architecture(recipe.document["sources"][key], architecture_prefix(out.config));
-  out.activations = data_file("_neutral")["activations"];
-  out.of_config.find = [&out](std::string_view path) { return find_path(out.config, path); };
-  out.of_config.activations = &out.activations;
-}
 
 void refuse_quantized(const Source& source) {
   const Json* config = find_path(source.config, "quantization_config");
@@ -95,30 +52,6 @@ Json values_of(const Source& source) {
   return values;
 }
 
-// Configuration keys that no expression reads and no list names.
-std::vector<std::string> unknown_keys(const Source& source, checkpoint::SourceKind kind) {
-  std::vector<std::string> paths = paths_in(source.section["values"], source.place);
-  for (const Json& rule : source.section["refuse_unless"])
-    for (std::string& path : paths_in(rule["value"], source.place))
-      paths.push_back(std::move(path));
-  std::vector<std::string> patterns = source.section["ignore_keys"].get<std::vector<std::string>>();
-  const Json common = data_file("_neutral")["ignore_keys"];
-  for (const Json& pattern : common[kind == checkpoint::SourceKind::gguf ? "gguf" : "hf"])
-    patterns.push_back(pattern.get<std::string>());
-  std::vector<std::string> unknown;
-  for (const auto& [name, value] : source.config.items()) {
-    const std::string& key = name;
-    const bool read = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
-      return path == key || path.compare(0, key.size() + 1, key + ".") == 0;
-    });
-    const bool listed =
-        std::any_of(patterns.begin(), patterns.end(),
-                    [&](const std::string& pattern) { return glob_match(pattern, key); });
-    if (!read && !listed) unknown.push_back(base::printable(key, 80));
-  }
-  return unknown;
-}
-
 // A label for people: the last part of a path or hub name, no local directory.
 std::string label_of(const Json& values, const std::string& fallback) {
   std::string text = values.contains("name") && values["name"].is_string()
@@ -149,7 +82,8 @@ Environment environment_of(const Json& values, const Source& source) {
 FilledTemplate fill(const Recipe& recipe, const Source& source, Json values, TemplateInput input) {
   values["name"] = label_of(values, recipe.name);
   const std::string place = cat(source.where, " by recipe ", recipe.name);
-  Json evaluated = evaluate_all(recipe.document["contract"], environment_of(values, source), place);
+  Json evaluated =
+      evaluate_template(recipe.document["contract"], environment_of(values, source), place);
   input.family = recipe.name;
   return fill_template(std::move(evaluated), input, place);
 }

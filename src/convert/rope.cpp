@@ -14,12 +14,13 @@ namespace {
 using base::cat;
 constexpr double kTwoPi = 2 * std::numbers::pi;
 
-// theta^(-2i / dims), i < dims / 2; in double, rounded once at the end (the reference rounds each
+// theta^(-2i / width), i < dims / 2; in double, rounded once at the end (the reference rounds each
 // step to f32, which differs by one unit in the last place).
-std::vector<double> plain_table(std::size_t dims, double base) {
-  std::vector<double> table(dims / 2);
+std::vector<double> plain_table(const RopeSpec& spec, double base) {
+  const std::size_t width = spec.exponent_dims != 0 ? spec.exponent_dims : spec.dims;
+  std::vector<double> table(spec.dims / 2);
   for (std::size_t i = 0; i < table.size(); ++i)
-    table[i] = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(dims));
+    table[i] = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
   return table;
 }
 
@@ -113,7 +114,8 @@ void check(const RopeSpec& spec, std::string_view where) {
   check_range(spec.base, 1, "base", where);
   if (spec.rule == RopeRule::none) return;
   check_range(spec.factor, 0, "factor", where);
-  const bool needs_length = spec.rule != RopeRule::linear && spec.rule != RopeRule::ntk;
+  const bool needs_length = spec.rule != RopeRule::linear && spec.rule != RopeRule::ntk &&
+                            spec.rule != RopeRule::proportional;
   if (needs_length && spec.original_length == 0)
     base::reject(where, cat("rule ", rope_rule_name(spec.rule), " needs the trained length"));
   if ((spec.rule == RopeRule::ntk || spec.rule == RopeRule::dynamic) && spec.dims < 4)
@@ -162,8 +164,8 @@ contract::RopeSwitch dynamic_switch(const RopeSpec& spec) {
 }  // namespace
 
 std::string_view rope_rule_name(RopeRule rule) {
-  constexpr std::string_view kNames[] = {"default",  "linear", "ntk",     "dynamic",
-                                         kBandsRule, "yarn",   "longrope"};
+  constexpr std::string_view kNames[] = {"default",  "linear", "ntk",      "dynamic",
+                                         kBandsRule, "yarn",   "longrope", "proportional"};
   return kNames[static_cast<std::size_t>(rule)];
 }
 
@@ -176,9 +178,11 @@ contract::Rope build_rope(const RopeSpec& spec, std::string_view where) {
   rope.rule = rope_rule_name(spec.rule);
   rope.base = spec.base;
   std::vector<double> table =
-      plain_table(spec.dims, spec.rule == RopeRule::ntk ? ntk_base(spec) : spec.base);
-  if (spec.rule == RopeRule::linear)
+      plain_table(spec, spec.rule == RopeRule::ntk ? ntk_base(spec) : spec.base);
+  if (spec.rule == RopeRule::linear || spec.rule == RopeRule::proportional)
     for (double& inv : table) inv /= spec.factor;
+  if (spec.rule == RopeRule::proportional)
+    for (std::size_t i = spec.rotated; i < table.size(); ++i) table[i] = 0;
   if (spec.rule == RopeRule::bands) apply_bands(spec, table);
   if (spec.rule == RopeRule::yarn) {
     apply_yarn(spec, table);

@@ -16,14 +16,17 @@
 namespace quern::convert {
 
 // bands: wavelengths above one bound are stretched, below another kept, between them blended.
-enum class RopeRule { none, linear, ntk, dynamic, bands, yarn, longrope };
+// proportional: all dimensions count in the exponents, the first `rotated` frequencies turn.
+enum class RopeRule { none, linear, ntk, dynamic, bands, yarn, longrope, proportional };
 // A foreign key: configurations and the contract name that rule after the model it came with.
 inline constexpr std::string_view kBandsRule = "llama3";
 std::string_view rope_rule_name(RopeRule rule);  // "default" for none, as the contract spells it
 
 // Everything a rule may need; each reads only its own part.
 struct RopeSpec {
-  std::size_t dims = 0;  // rotated dimensions of a head, even
+  std::size_t dims = 0;           // rotated dimensions of a head, even
+  std::size_t exponent_dims = 0;  // width in the exponents; 0: dims
+  std::size_t rotated = 0;        // proportional: frequencies that are not zero
   contract::RopeLayout layout = contract::RopeLayout::half;
   double base = 10000;  // theta
   RopeRule rule = RopeRule::none;

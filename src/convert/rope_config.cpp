@@ -16,9 +16,11 @@ constexpr base::EnumName<contract::RopeLayout> kLayouts[] = {
     {"half", contract::RopeLayout::half}, {"pairs", contract::RopeLayout::pairs}};
 // Every spelling of a rule in configurations of the wild.
 constexpr base::EnumName<RopeRule> kRules[] = {
-    {"default", RopeRule::none}, {"none", RopeRule::none},         {"linear", RopeRule::linear},
-    {"ntk", RopeRule::ntk},      {"dynamic", RopeRule::dynamic},   {kBandsRule, RopeRule::bands},
-    {"yarn", RopeRule::yarn},    {"longrope", RopeRule::longrope}, {"su", RopeRule::longrope}};
+    {"default", RopeRule::none},    {"none", RopeRule::none},
+    {"linear", RopeRule::linear},   {"ntk", RopeRule::ntk},
+    {"dynamic", RopeRule::dynamic}, {kBandsRule, RopeRule::bands},
+    {"yarn", RopeRule::yarn},       {"longrope", RopeRule::longrope},
+    {"su", RopeRule::longrope},     {"proportional", RopeRule::proportional}};
 constexpr std::size_t kMaxLength = std::size_t{1} << 40;
 
 // Values of the scaling object; null counts as absent everywhere.
@@ -107,14 +109,17 @@ void read_rule(Scaling& scaling, RopeReading& reading) {
   }
 }
 
-void read_scaling(const Json& object, std::string path, RopeReading& reading) {
+// original: the trained length where the configuration gives it outside the object, else 0.
+void read_scaling(const Json& object, std::string path, std::size_t original,
+                  RopeReading& reading) {
   Scaling scaling(object, std::move(path));
   read_rule(scaling, reading);
   RopeSpec& spec = reading.spec;
   std::optional<double> factor;
-  std::size_t original = 0;
+  std::size_t nested = 0;
   scaling.number("factor", factor);
-  scaling.length("original_max_position_embeddings", original);
+  scaling.length("original_max_position_embeddings", nested);
+  if (original == 0) original = nested;
   scaling.number("low_freq_factor", spec.low_freq_factor);
   scaling.number("high_freq_factor", spec.high_freq_factor);
   scaling.number("beta_fast", spec.beta_fast);
@@ -133,6 +138,7 @@ void read_scaling(const Json& object, std::string path, RopeReading& reading) {
   const bool ratio = spec.rule == RopeRule::longrope || spec.rule == RopeRule::yarn;
   if (!factor && ratio && original != 0)
     factor = static_cast<double>(reading.max_positions) / static_cast<double>(original);
+  if (!factor && spec.rule == RopeRule::proportional) factor = 1;
   if (!factor)
     base::reject(scaling.path(), cat("rule ", rope_rule_name(spec.rule), " needs a factor"));
   if (spec.rule == RopeRule::bands && original == 0)
@@ -225,13 +231,25 @@ RopeReading read_rope(const Json& entry, std::string_view where) {
   if (!(partial > 0 && partial <= 1))
     base::reject(object.path_of("partial"), "share of rotated dimensions", cat(partial),
                  "a number in (0, 1]");
-  reading.spec.dims = static_cast<std::size_t>(static_cast<double>(width) * partial);
+  // The reference takes every second of the rotated dimensions and pairs it with one more.
+  const auto rotated = static_cast<std::size_t>(static_cast<double>(width) * partial);
+  reading.spec.dims = rotated + rotated % 2;
+  reading.spec.exponent_dims = rotated;
   reading.spec.layout = object.get_enum("layout", kLayouts);
   reading.spec.base = object.get_double("base");
   reading.max_positions = object.get_size("max_positions", 1, kMaxLength);
+  const Json* outside = object.find("original_length");
+  const std::size_t original = outside == nullptr || outside->is_null()
+                                   ? 0
+                                   : object.get_size("original_length", 1, kMaxLength);
   const Json& scaling = object.get("scaling");
   object.finish();
-  if (!scaling.is_null()) read_scaling(scaling, cat(where, ".scaling"), reading);
+  if (!scaling.is_null()) read_scaling(scaling, cat(where, ".scaling"), original, reading);
+  if (reading.spec.rule == RopeRule::proportional) {
+    reading.spec.dims = reading.spec.exponent_dims = width;
+    reading.spec.rotated =
+        static_cast<std::size_t>(std::floor(partial * static_cast<double>(width) / 2));
+  }
   reading.max_positions = stretched(reading.spec, reading.max_positions);
   return reading;
 }

@@ -20,7 +20,8 @@ struct RopeReading {
 };
 
 // entry: {"dims": width of a head, "partial": share of it that is rotated, "layout", "base",
-// "max_positions", "scaling": null or the source's own object}.
+// "max_positions", "scaling": null or the source's own object, "original_length": null or the
+// trained length where the source gives it outside that object; it decides over one inside}.
 RopeReading read_rope(const base::Json& entry, std::string_view where);
 
 bool any_wish(const Adaptations& wishes);

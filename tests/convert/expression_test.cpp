@@ -13,7 +13,8 @@ namespace {
 
 const Json kConfig = Json::parse(R"({
   "hidden_size": 576, "heads": 9, "none": null, "act": "swish", "on": true, "big": 18446744073709551615,
-  "x.block_count": 30, "rope": {"theta": 1e5, "inner": {"deep": 7}}, "ratio": 0.5, "list": [1]})");
+  "x.block_count": 30, "rope": {"theta": 1e5, "inner": {"deep": 7}}, "ratio": 0.5, "list": [1],
+  "kinds": ["full", "local", null]})");
 const Json kActivations = Json::parse(R"({"swish": "silu", "gelu_new": "gelu_tanh"})");
 
 convert::Environment environment() {
@@ -56,6 +57,29 @@ TEST_CASE("expressions have the values the guide says") {
   CHECK(value("rows(other)|5") == 5);
   CHECK(value("mul($absent,2)|7") == 7);
   CHECK(value("if(eq($none|0,0),null,1)|null").is_null());
+  CHECK(value("add($heads,1)") == 10);
+  CHECK(value("sub($heads,10)") == -1);
+  CHECK(value("sub($ratio,1)") == -0.5);
+  CHECK(value("mod($hidden_size,7)") == 2);
+  CHECK(value("min($heads,$ratio)") == 0.5);
+  CHECK(value("max($heads,3)") == 9);
+  CHECK(value("sqrt(16)") == 4.0);
+  CHECK(value("ln(1)") == 0.0);
+  CHECK(value("less($heads,9)") == false);
+  CHECK(value("less($ratio,$heads)") == true);
+  CHECK(value("and($on,true,not($on))") == false);
+  CHECK(value("and(false,$absent)") == false);
+  CHECK(value("or($on,$absent)") == true);
+  CHECK(value("or(false,false)") == false);
+  CHECK(value("at($kinds,1)") == "local");
+  CHECK(value("at($kinds,2)|none") == "none");
+  CHECK(value("at($kinds,3)|none") == "none");
+  CHECK(value("at($absent,0)|none") == "none");
+  CHECK(value("has($kinds,local)") == true);
+  CHECK(value("has($list,2)") == false);
+  CHECK(value("size($kinds)") == 3);
+  CHECK(value("exists(token_embd.weight)") == true);
+  CHECK(value("exists(other)") == false);
   CHECK(value("rms_norm") == "rms_norm");
   CHECK(value("'two words, (one)'") == "two words, (one)");
   CHECK(value("true") == true);
@@ -65,6 +89,17 @@ TEST_CASE("expressions have the values the guide says") {
                               "t") == Json::parse(R"({"a": [9, 1, true], "b": null})"));
   CHECK(convert::paths_in(Json::parse(R"~(["$a|$b", {"c": "mul($d.e,2)"}])~"), "t") ==
         std::vector<std::string>{"a", "b", "d.e"});
+}
+
+TEST_CASE("an object with a condition is null unless it holds") {
+  const auto evaluated = [](const char* text) {
+    return convert::evaluate_all(Json::parse(text), environment(), "t");
+  };
+  CHECK(evaluated(R"({"a": {"when": "$on", "b": "$heads"}})") == Json::parse(R"({"a": {"b": 9}})"));
+  CHECK(evaluated(R"({"a": {"when": "not($on)", "b": "$absent"
+}
+})") == Json::parse(R"({"a": null})"));
+  CHECK_THROWS_AS(evaluated(R"({"when": "$heads"})"), base::Error);
 }
 
 TEST_CASE("wrong expressions and wrong values are input errors") {
@@ -92,6 +127,19 @@ TEST_CASE("wrong expressions and wrong values are input errors") {
                           "mul($big,2)",
                           "mul(4611686018427387904,4)",
                           "mul($list,2)",
+                          "add(9223372036854775807,1)",
+                          "mod(1,0)",
+                          "mod(-1,2)",
+                          "mod($ratio,2)",
+                          "at($heads,0)",
+                          "at($kinds,$ratio)",
+                          "at($kinds,5)",
+                          "has($act,s)",
+                          "less($act,1)",
+                          "and($heads,true)",
+                          "and(true)",
+                          "ln(0)",
+                          "sqrt(-1)",
                           "a)"};
   for (const char* text : broken) {
     CAPTURE(text);

@@ -1,0 +1,17 @@
+// For an architecture that no recipe matches: the recipe that knows most of its configuration and
+// of its tensors, and what it does not know.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convert/recipe.hpp"
+
+namespace quern::convert {
+
+// "llama (unknown to it: configuration keys a, b; tensors x, y, ... (3 more))"; "" when none is
+// near.
+std::string describe_nearest(const std::vector<Recipe>& recipes,
+                             const checkpoint::Checkpoint& checkpoint);
+
+}  // namespace quern::convert

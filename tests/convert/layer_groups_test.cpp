@@ -1,0 +1,86 @@
+// One block name per layer -> groups of pattern x repeat.
+#include "catch.hpp"
+
+#include "base/error.hpp"
+#include "convert/layer_groups.hpp"
+#include "convert/template_evaluation.hpp"
+
+namespace base = quern::base;
+namespace convert = quern::convert;
+using base::Json;
+
+namespace {
+
+// "D M*3 LG*2": groups as text.
+std::string grouped(const std::string& letters) {
+  std::vector<std::string> blocks;
+  for (const char c : letters) blocks.emplace_back(1, c);
+  std::string text;
+  for (const auto& group : convert::group_layers(blocks)) {
+    if (!text.empty()) text += ' ';
+    for (const std::string& name : group.pattern) text += name;
+    if (group.repeat > 1) text += "*" + std::to_string(group.repeat);
+  }
+  return text;
+}
+
+convert::Environment environment(const Json& values) {
+  convert::Environment result;
+  result.find = [&values](std::string_view path) { return convert::find_path(values, path); };
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("layers are grouped by the pattern that covers most") {
+  CHECK(grouped("A") == "A");
+  CHECK(grouped("AAAA") == "A*4");
+  CHECK(grouped("DMMMM") == "D M*4");
+  CHECK(grouped("DDDMM") == "D*3 M*2");
+  CHECK(grouped("LGLGLG") == "LG*3");
+  CHECK(grouped("LGLGL") == "LG*2 L");
+  CHECK(grouped("LLLLLG") == "L*5 G");
+  CHECK(grouped("LLLLLGLLLLLGLL") == "LLLLLG*2 L*2");
+  CHECK(grouped("FFWWFFWW") == "FFWW*2");
+  CHECK(grouped("ABCD") == "A B C D");
+  CHECK(grouped(std::string(200, 'A')) == "A*200");
+}
+
+TEST_CASE("a template keeps what its layers lead to, and layers may have numbers of their own") {
+  const Json values = Json::parse(R"({"n": 3, "w": 4, "kinds": ["a", "b", "b"]})");
+  const Json contract = Json::parse(R"~({
+    "decoder": {"layers": {"count": "$n", "block": "at($kinds,$layer)"}, "final_norm": "f"},
+    "blocks": {"a": {"branches": [{"op": "plain", "norm_in": "n1"}]},
+               "b": {"branches": [{"op": "deep", "norm_in": "n2"}]},
+               "c": {"branches": [{"op": "unused", "norm_in": "n3"}]}},
+    "ops": {"plain": {"kind": "ffn", "d_ff": "$w"}, "deep": {"like": "plain", "d_ff": "mul($w,$layer)"},
+            "unused": {"kind": "ffn", "d_ff": "$absent"}},
+    "norms": {"n1": {"eps": 1}, "n2": {"like": "n1", "bias": true}, "n3": {"eps": "$absent"}, "f": {"eps": 2}}})~");
+  const Json got = convert::evaluate_template(contract, environment(values), "t");
+  CHECK(got["decoder"]["layers"].size() == 3);
+  CHECK(got["decoder"]["layers"][2]["pattern"][0] == "b_2");
+  CHECK(got["blocks"].size() == 3);
+  CHECK(got["blocks"]["b_1"]["branches"][0]["op"] == "deep_1");
+  CHECK(got["ops"] ==
+        Json::parse(R"({"plain": {"kind": "ffn", "d_ff": 4}, "deep_1": {"kind": "ffn", "d_ff": 4},
+                                     "deep_2": {"kind": "ffn", "d_ff": 8}})"));
+  CHECK(got["norms"] ==
+        Json::parse(R"({"n1": {"eps": 1}, "n2": {"eps": 1, "bias": true}, "f": {"eps": 2}})"));
+}
+
+TEST_CASE("layers without a block, endless likes and absurd counts are input errors") {
+  const Json values = Json::parse(R"({"n": 3, "kinds": ["a"]})");
+  const char* broken[] = {
+      R"~({"decoder": {"layers": {"count": "$n", "block": "at($kinds,$layer)"}}})~",
+      R"~({"decoder": {"layers": {"count": 0, "block": "a"}}})~",
+      R"~({"decoder": {"layers": {"count": 1000000000000, "block": "a"}}})~",
+      R"~({"decoder": {"layers": {"count": "x", "block": "a"}}})~",
+      R"~({"decoder": {"layers": {"count": 1, "block": "a", "more": 1}}})~",
+      R"~({"blocks": {"a": {"like": "b"}, "b": {"like": "a"}}})~",
+      R"~({"blocks": {"a": {"like": "nothing"}}})~"};
+  for (const char* text : broken) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(convert::evaluate_template(Json::parse(text), environment(values), "t"),
+                    base::Error);
+  }
+}
