@@ -86,7 +86,7 @@ VARIANTS = {
     "granite": ("granite", CAUSAL, LL, [dict(embedding_multiplier=3.0, attention_multiplier=0.2, residual_multiplier=0.7, logits_scaling=2.0), dict(attention_bias=True, mlp_bias=True)]),
     "smollm3": ("smollm3", CAUSAL, dict(LL, num_hidden_layers=5), [{}, dict(no_rope_layers=[1, 0, 1, 0, 1]), dict(no_rope_layer_interval=2), dict(attention_bias=True, tie_word_embeddings=True),
                 dict(use_sliding_window=True, sliding_window=9, layer_types=["sliding_attention", "full_attention"] * 2 + ["sliding_attention"])]),
-    "stablelm": ("stablelm", CAUSAL, LL, [{}, dict(use_qkv_bias=True), dict(qk_layernorm=True), dict(use_parallel_residual=True), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"))]),
+    "stablelm": ("stablelm", CAUSAL, dict(LL, rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), [{}, dict(use_qkv_bias=True), dict(qk_layernorm=True), dict(use_parallel_residual=True, qk_layernorm=True), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default"))]),
     "starcoder2": ("starcoder2", CAUSAL, LL, [{}, dict(use_bias=False), dict(sliding_window=9), dict(tie_word_embeddings=False)]),
     "phi": ("phi", CAUSAL, dict(LL, num_key_value_heads=6), [{}, dict(qk_layernorm=True), dict(num_key_value_heads=2), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default"))]),
     "gptneox": ("gpt_neox", CAUSAL, dict(LL, hidden_act="gelu"), [{}, dict(use_parallel_residual=False), dict(attention_bias=False), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), dict(tie_word_embeddings=True)]),

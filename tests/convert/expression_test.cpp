@@ -96,9 +96,8 @@ TEST_CASE("an object with a condition is null unless it holds") {
     return convert::evaluate_all(Json::parse(text), environment(), "t");
   };
   CHECK(evaluated(R"({"a": {"when": "$on", "b": "$heads"}})") == Json::parse(R"({"a": {"b": 9}})"));
-  CHECK(evaluated(R"({"a": {"when": "not($on)", "b": "$absent"
-}
-})") == Json::parse(R"({"a": null})"));
+  CHECK(evaluated(R"~({"a": {"when": "not($on)", "b": "$absent"}})~") ==
+        Json::parse(R"({"a": null})"));
   CHECK_THROWS_AS(evaluated(R"({"when": "$heads"})"), base::Error);
 }
 
