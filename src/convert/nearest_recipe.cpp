@@ -95,7 +95,12 @@ std::string describe_nearest(const std::vector<Recipe>& recipes,
   for (const Recipe& recipe : recipes) {
     if (!recipe.document["sources"].contains(gguf ? "gguf" : "hf")) continue;
     Distance candidate = distance(recipe, checkpoint, names);
-    if (best != nullptr && candidate.share >= nearest.share) continue;
+    // Of equals the one that the others are changes of.
+    const bool change = recipe.document.contains("extends");
+    if (best != nullptr &&
+        (candidate.share > nearest.share ||
+         (candidate.share == nearest.share && (change || !best->document.contains("extends")))))
+      continue;
     best = &recipe;
     nearest = std::move(candidate);
   }
