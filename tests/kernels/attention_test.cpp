@@ -193,7 +193,7 @@ TEST_CASE("a row that sees no key gives zeros and keeps its state") {
     std::vector<float> o(3 * 64, 0.0f), output(3 * 64, 9.0f);
     const AttendState state{max, sum, o.data(), 64};
     isa->kernels->attend({&sequence.layout(), &block, 1, 0, 3, q.data(), 64, begin, end, 0, 0.1f,
-                          0.0f, nullptr, false, state, scratch.data()});
+                          0.0f, nullptr, false, nullptr, state, scratch.data()});
     CHECK(sum[0] >= 1.0f);
     CHECK(sum[1] == 0.0f);
     CHECK(std::isinf(max[2]));

@@ -85,7 +85,7 @@ TEST_CASE("attention reads all 256 fp8 codes as base does") {
         std::vector<float> scratch(attend_scratch_floats(1, layout));
         const AttendState state{&max, &sum, o, 16};
         isa->kernels->attend({&layout, &blocks, 1, 0, 1, &q, 1, &begin, &end, 0, 1.0f, 0.0f,
-                              nullptr, false, state, scratch.data()});
+                              nullptr, false, nullptr, state, scratch.data()});
         isa->kernels->finish_attention(state, 1, 1, &output, 1, nullptr);
         const float want = type == CacheType::fp8_e4m3 ? decode_e4m3(code) : decode_e5m2(code);
         INFO(isa->name << " code " << code);

@@ -88,6 +88,7 @@ TEST_CASE("an encoder agrees with a float64 forward pass", "[stack]") {
   }
 }
 
+// Unscaled scores are several times larger than scaled ones: their rounding shows.
 TEST_CASE("an encoder-decoder agrees with a float64 forward pass, in any chunks", "[stack]") {
   const Contract contracts[] = {encoder_decoder_contract(false), encoder_decoder_contract(true),
                                 two_embeddings_contract()};
@@ -98,7 +99,7 @@ TEST_CASE("an encoder-decoder agrees with a float64 forward pass, in any chunks"
     for (const std::size_t n_source : {1u, 40u, 530u}) {
       Input input{random_ids(290, c.vocab_size), {}, random_ids(n_source, source_vocab, 3)};
       const std::vector<float> logits = run_input(*tiny.model, input, {});
-      CHECK(difference(logits, Reference(c, tiny.decoded).run(input)) < 3e-5);
+      CHECK(difference(logits, Reference(c, tiny.decoded).run(input)) < 1.5e-4);
       for (const StackRun& way : {StackRun{1, 1}, StackRun{3, 1}, StackRun{2, 37}})
         CHECK(same_bits(logits, run_input(*tiny.model, input, way)));
     }
