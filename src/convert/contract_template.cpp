@@ -65,6 +65,7 @@ void fill_neutral(Json& contract, const Json& neutral, std::string_view where) {
   contract["embedding"] =
       whole_embedding(contract, neutral, object_at(contract, "embedding", where));
   contract["head"] = over_neutral(neutral, "head", object_at(contract, "head", where));
+  derive_labels(contract["head"], cat(where, ".head"));
   if (Json& transform = contract["head"]["transform"]; transform.is_object())
     transform = over_neutral(neutral, "transform", transform);
   for (auto& [name, norm] : object_at(contract, "norms", where).items())

@@ -104,4 +104,19 @@ void derive_attention(Json& op, std::string_view where) {
     op["relative_bias"] = starts_of(op["relative_bias"], where);
 }
 
+void derive_labels(Json& head, std::string_view where) {
+  if (!head.is_object() || !head.contains("labels") || !head["labels"].is_object()) return;
+  base::JsonObject object(head["labels"], cat(where, ".labels"));
+  const std::size_t count = object.get_size("count", 1, contract::kMaxLabels);
+  const Json names = object.get("names");
+  object.finish();
+  Json labels = Json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string key = cat(i);
+    const bool named = names.is_object() && names.contains(key) && names[key].is_string();
+    labels.push_back(named ? names[key].get<std::string>() : cat("LABEL_", i));
+  }
+  head["labels"] = std::move(labels);
+}
+
 }  // namespace quern::convert

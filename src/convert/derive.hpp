@@ -25,4 +25,8 @@ std::vector<std::uint32_t> bucket_starts(std::size_t n_buckets, std::size_t max_
 // ...}.
 void derive_attention(base::Json& op, std::string_view where);
 
+// Replaces the rule of a classifier's outputs: "labels": {"names": id2label or null, "count": n} becomes
+// the list of n names; an output without one is LABEL_i, as the reference implementation names it.
+void derive_labels(base::Json& head, std::string_view where);
+
 }  // namespace quern::convert

@@ -59,6 +59,11 @@ void check_source(const Json& source, const std::string& where) {
   if (!object.get("tensors").is_object()) base::reject(object.path_of("tensors"), "not an object");
   if (!object.get("ignore_tensors").is_array())
     base::reject(object.path_of("ignore_tensors"), "not a list");
+  if (object.has("numbers"))
+    for (const auto& [letter, expression] : object.get("numbers").items())
+      if (letter.size() != 1 || letter[0] < 'a' || letter[0] > 'z' || !expression.is_string())
+        base::reject(object.path_of("numbers"), "not a letter and its expression",
+                     base::printable(letter, 40));
   if (const Json* inside = object.find("inside")) string_list(*inside, object.path_of("inside"));
   object.finish();
 }

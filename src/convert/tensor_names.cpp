@@ -4,6 +4,7 @@
 
 #include "base/strings.hpp"
 #include "convert/glob.hpp"
+#include "convert/layer_groups.hpp"
 
 namespace quern::convert {
 
@@ -142,6 +143,9 @@ NameMap::NameMap(const Json& section, const checkpoint::Checkpoint& checkpoint, 
     object.finish();
     ignore_.push_back(std::move(ignore));
   }
+  if (section.contains("numbers"))
+    for (const auto& [letter, expression] : section["numbers"].items())
+      numbers_.emplace_back(cat("{", letter, "}"), expression.get<std::string>());
   choose_prefix(section["prefixes"]);
 }
 
@@ -186,11 +190,24 @@ bool NameMap::has_rule(std::string_view canonical) const {
   return rule_for(canonical, match) != nullptr;
 }
 
+// The recipe's own numbers of the layer, for the right side of its rules.
+void NameMap::add_numbers(const Environment& values, RuleMatch& match) const {
+  const auto layer = std::find_if(match.numbers.begin(), match.numbers.end(),
+                                  [](const auto& number) { return number.first == "{l}"; });
+  if (numbers_.empty() || layer == match.numbers.end()) return;
+  const Json index = std::stoll(layer->second.substr(0, 9));
+  const Environment of_this = of_layer(values, index);
+  for (const auto& [place, expression] : numbers_)
+    match.numbers.emplace_back(
+        place, evaluate_all(expression, of_this, cat(where_, ".numbers.", place)).dump());
+}
+
 TensorSource NameMap::source_of(std::string_view canonical, const Environment& values) const {
   RuleMatch match;
   const Rule* rule = rule_for(canonical, match);
   if (rule == nullptr) base::reject(where_, cat("the recipe has no source for tensor ", canonical));
   const std::string place = cat(where_, ".tensors.", rule->canonical);
+  add_numbers(values, match);
   // The first alternative that the checkpoint has; without any the first, with all names for the
   // error.
   TensorSource missing;

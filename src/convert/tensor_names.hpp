@@ -45,6 +45,7 @@ class NameMap {
     std::string pattern;
     std::vector<std::size_t> dims;  // numbers of dimensions it holds for; empty: any
   };
+  void add_numbers(const Environment& values, RuleMatch& match) const;
   const Rule* rule_for(std::string_view canonical, RuleMatch& match) const;
   void choose_prefix(const base::Json& prefixes);
   std::vector<std::string> spellings(const std::string& name) const;
@@ -53,6 +54,7 @@ class NameMap {
   std::string where_, prefix_;
   bool wrapped_ = false;  // the prefix is not one of the recipe's
   std::vector<Rule> rules_;
+  std::vector<std::pair<std::string, std::string>> numbers_;  // "{g}" -> expression over $layer
   std::vector<Ignore> ignore_;
 };
 
