@@ -63,6 +63,17 @@ bool is_plain_file_name(std::string_view name) {
   });
 }
 
+namespace {
+
+// A file of the directory, or of a directory in it.
+bool is_inside(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return is_plain_file_name(name);
+  return is_plain_file_name(name.substr(0, slash)) && is_plain_file_name(name.substr(slash + 1));
+}
+
+}  // namespace
+
 SourceDirectory::SourceDirectory(const std::filesystem::path& path) : shown_(path) {
   std::error_code error;
   real_ = std::filesystem::canonical(path.empty() ? "." : path, error);
@@ -77,7 +88,7 @@ std::string SourceDirectory::where(std::string_view name) const {
 }
 
 bool SourceDirectory::has(std::string_view name) const {
-  if (!is_plain_file_name(name)) return false;
+  if (!is_inside(name)) return false;
   std::error_code error;
   const auto kind = std::filesystem::symlink_status(real_ / name, error).type();
   return kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::none;
@@ -99,7 +110,7 @@ std::vector<std::string> SourceDirectory::names() const {
 }
 
 std::filesystem::path SourceDirectory::resolve(std::string_view name) const {
-  if (!is_plain_file_name(name))
+  if (!is_inside(name))
     base::reject(base::printable(shown_.string()), "not a plain file name",
                  base::cat("\"", base::printable(name, 80), "\""));
   std::error_code error;

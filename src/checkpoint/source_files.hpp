@@ -43,6 +43,7 @@ class SourceDirectory {
   explicit SourceDirectory(const std::filesystem::path& path);  // an input error when it is none
 
   std::string where(std::string_view name) const;  // path of an entry, for error lines
+  // Names are those of entries, or "DIRECTORY/FILE" of a file one level down.
   bool has(std::string_view name) const;           // also a link that leads nowhere
   std::vector<std::string> names() const;          // sorted, at most 100,000
 
