@@ -72,23 +72,41 @@ std::vector<std::int32_t> prompt_of(const model::Model& model) {
   for (std::size_t i = ids.size(); i < length; ++i)
     ids.push_back(static_cast<std::int32_t>((i * 7919 + 1) % model.contract.vocab_size));
   ids.resize(length);
+  // The tokenizer of an encoder may know more words than the decoder.
+  for (std::int32_t& id : ids) id %= static_cast<std::int32_t>(model.contract.vocab_size);
   return ids;
 }
 
-// Logits [tokens, vocab_size] with an f32 cache, so that only the weights differ.
-std::vector<float> logits_of(const model::Model& model, const std::vector<std::int32_t>& ids,
-                             base::ThreadPool& pool) {
+// Rows of one prefill with an f32 cache, so that only the weights differ: logits, or hidden states of a model
+// without a head. Beside a decoder the encoder reads the same ids, where its vocabulary has them.
+struct Rows {
+  std::vector<float> values;
+  std::size_t width;
+};
+
+Rows rows_of(const model::Model& model, const std::vector<std::int32_t>& ids,
+             base::ThreadPool& pool) {
   model::CacheOptions options;
   options.k_type = options.v_type = kernels::CacheType::f32;
   options.max_tokens = ids.size();
   model::KvCache cache(model, options);
   model::Runner runner(model, cache, pool, ids.size(), ids.size());
+  if (model.encoder && model.decoder) {
+    std::vector<std::int32_t> source = ids;
+    for (std::int32_t& id : source)
+      id %= static_cast<std::int32_t>(model.encoder->embedding.tokens->rows);
+    const model::Slice input{0, source, model::Want::none};
+    runner.encode({&input, 1});
+  }
   const model::Slice slice{0, ids, model::Want::all};
   runner.forward({&slice, 1});
-  std::vector<float> result;
-  for (std::size_t row = 0; row < ids.size(); ++row)
-    result.insert(result.end(), runner.logits(row), runner.logits(row) + model.contract.vocab_size);
-  return result;
+  const bool logits = runner.n_logits() > 0;
+  Rows rows{{}, logits ? runner.n_outputs() : model.contract.d_model};
+  for (std::size_t row = 0; row < (logits ? runner.n_logits() : runner.n_hidden()); ++row) {
+    const float* values = logits ? runner.logits(row) : runner.hidden(row);
+    rows.values.insert(rows.values.end(), values, values + rows.width);
+  }
+  return rows;
 }
 
 struct Comparison {
@@ -158,8 +176,9 @@ bool verify_conversion(std::ostream& out, const fs::path& source, const fs::path
   const auto written = model::Model::load(target, kernels);
   const auto reference = model::Model::load(temporary.path() / "f32", kernels);
   const std::vector<std::int32_t> ids = prompt_of(*reference);
-  const Comparison result = compare(logits_of(*reference, ids, pool),
-                                    logits_of(*written, ids, pool), reference->contract.vocab_size);
+  const Rows expected = rows_of(*reference, ids, pool);
+  const Comparison result =
+      compare(expected.values, rows_of(*written, ids, pool).values, expected.width);
   char line[256];
   std::snprintf(line, sizeof line,
                 "verify: %zu tokens against the source in f32: max |difference| %.4g (%.2g x std), "

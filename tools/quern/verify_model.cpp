@@ -1,11 +1,8 @@
-// Checks of `quern verify` that run the model: causality, determinism, cache and positions.
+// Checks of `quern verify` that run the model: determinism, cache and positions.
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
-#include <random>
-#include <set>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
@@ -16,12 +13,6 @@
 namespace quern::tool {
 
 namespace {
-
-// Rows [first, end) of two logit matrices, bit for bit.
-bool same_rows(const std::vector<float>& a, const std::vector<float>& b, std::size_t first, std::size_t end,
-               std::size_t width) {
-  return std::memcmp(a.data() + first * width, b.data() + first * width, (end - first) * width * sizeof(float)) == 0;
-}
 
 std::size_t sample_length(const VerifyContext& context, std::size_t wanted) {
   return std::min(wanted, context.model().contract.max_positions);
@@ -48,81 +39,31 @@ std::size_t shortest_window(const VerifyContext& context) {
 
 }  // namespace
 
-std::vector<std::int32_t> sample_ids(const VerifyContext& context, std::size_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::int32_t> ids(n);
-  for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % context.model().contract.vocab_size);
-  return ids;
-}
-
-std::vector<float> all_logits(const VerifyContext& context, const std::vector<std::int32_t>& ids,
-                              std::size_t chunk, std::size_t threads) {
-  const model::Model& model = context.model();
-  const std::size_t width = model.contract.vocab_size;
-  model::CacheOptions cache_options = session_options(context.loaded, context.options, ids.size()).cache;
-  cache_options.max_tokens = ids.size();
-  base::ThreadPool pool(threads);
-  model::KvCache cache(model, cache_options);
-  model::Runner runner(model, cache, pool, std::min(chunk, ids.size()), ids.size());
-  std::vector<float> logits(ids.size() * width);
-  for (std::size_t at = 0; at < ids.size(); at += chunk) {
-    const std::size_t n = std::min(chunk, ids.size() - at);
-    const model::Slice slice{0, {ids.data() + at, n}, model::Want::all};
-    runner.forward({&slice, 1});
-    for (std::size_t i = 0; i < n; ++i)
-      std::memcpy(logits.data() + (at + i) * width, runner.logits(i), width * sizeof(float));
-  }
-  return logits;
-}
-
-CheckResult check_causality(const VerifyContext& context) {
-  const std::size_t n = sample_length(context, 48), width = context.model().contract.vocab_size;
-  const std::size_t threads = context.loaded.pool->n_threads();
-  const std::vector<std::int32_t> ids = sample_ids(context, n);
-  const std::vector<float> base_logits = all_logits(context, ids, n, threads);
-  if (!std::all_of(base_logits.begin(), base_logits.end(), [](float x) { return std::isfinite(x); }))
-    return {false, base::cat("logits of ", n, " pseudo-random tokens are not all finite")};
-  if (n < 2 || width < 2)
-    return {true, base::cat("nothing to see: ", n, " position, vocabulary of ", width)};
-  std::size_t unseen = 0, seen = 0;
-  for (const std::size_t changed : std::set<std::size_t>{1, n / 2, n - 1}) {
-    std::vector<std::int32_t> other = ids;
-    other[changed] = (other[changed] + 1) % static_cast<std::int32_t>(width);
-    const std::vector<float> logits = all_logits(context, other, n, threads);
-    if (!same_rows(base_logits, logits, 0, changed, width))
-      return {false, base::cat("changing position ", changed, " of ", n, " changed logits before it")};
-    unseen += changed;
-    if (same_rows(base_logits, logits, changed, changed + 1, width))
-      return {false, base::cat("changing position ", changed, " did not change its own logits")};
-    ++seen;
-  }
-  return {true, base::cat(seen, " changed positions of ", n, ": logits of ", unseen, " earlier positions bit-equal, ",
-                          seen, " own positions changed")};
-}
-
 CheckResult check_decode(const VerifyContext& context) {
-  const std::size_t n = sample_length(context, 70), width = context.model().contract.vocab_size;
+  if (!context.model().decoder) return {true, "an encoder sees whole texts: nothing is decoded"};
+  const std::size_t n = sample_length(context, 70), width = row_width(context);
   const std::vector<std::int32_t> ids = sample_ids(context, n);
   const std::size_t threads = context.loaded.pool->n_threads();
-  const bool same = same_rows(all_logits(context, ids, n, threads), all_logits(context, ids, 1, threads), 0, n, width);
+  const bool same = same_rows(all_rows(context, ids, n, threads), all_rows(context, ids, 1, threads), 0, n, width);
   return {same, base::cat("logits of ", n, " positions, token by token and in one prefill: ",
                           same ? "bit-equal" : "different")};
 }
 
 CheckResult check_threads(const VerifyContext& context) {
-  const std::size_t n = sample_length(context, 70), width = context.model().contract.vocab_size;
+  const std::size_t n = sample_length(context, 70), width = row_width(context);
   const std::vector<std::int32_t> ids = sample_ids(context, n);
-  const std::vector<float> expected = all_logits(context, ids, n, 1);
+  const std::vector<float> expected = all_rows(context, ids, n, 1);
   struct Way {
     std::size_t chunk, threads;
   };
   for (const Way way : {Way{n, 2}, Way{n, 3}, Way{1, 2}, Way{7, 1}, Way{7, 3}, Way{64, 2}})
-    if (!same_rows(expected, all_logits(context, ids, way.chunk, way.threads), 0, n, width))
+    if (!same_rows(expected, all_rows(context, ids, way.chunk, way.threads), 0, n, width))
       return {false, base::cat("chunk ", way.chunk, " on ", way.threads, " threads differs from one prefill on one")};
   return {true, base::cat("1, 2, 3 threads and chunks of 1, 7, 64, ", n, " tokens: bit-equal")};
 }
 
 CheckResult check_cache_bytes(const VerifyContext& context) {
+  if (!context.model().decoder) return {true, "an encoder keeps no cache"};
   const std::size_t longest = std::min({std::size_t{100}, shortest_window(context), context.model().contract.max_positions});
   std::string detail;
   for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{1}, {longest}, {longest, 33}, {1, 2, 3, longest}}) {
@@ -132,8 +73,10 @@ CheckResult check_cache_bytes(const VerifyContext& context) {
     options.max_tokens = longest;
     options.n_sequences = lengths.size();
     model::KvCache cache(context.model(), options);
-    model::Runner runner(context.model(), cache, *context.loaded.pool, longest, longest);
+    const std::size_t chunk = std::max(longest, sample_source(context).size());
+    model::Runner runner(context.model(), cache, *context.loaded.pool, chunk, longest);
     for (std::size_t sequence = 0; sequence < lengths.size(); ++sequence) {
+      encode_sample(runner, context, sequence);
       const std::vector<std::int32_t> ids = sample_ids(context, lengths[sequence]);
       const model::Slice slice{sequence, ids, model::Want::none};
       runner.forward({&slice, 1});
@@ -173,20 +116,20 @@ double rope_error(const contract::Rope& rope, std::size_t trained) {
 CheckResult check_trained_length(const VerifyContext& context, const std::string& so_far) {
   const bool table = context.model().contract.embedding.positions.has_value();
   const std::size_t trained = context.model().contract.max_positions;
-  const std::size_t n = table ? trained : trained + 1, width = context.model().contract.vocab_size;
+  const std::size_t n = table ? trained : trained + 1, width = row_width(context);
   const std::vector<std::int32_t> ids = sample_ids(context, n + 1);
   const auto tail = [&](std::size_t last_chunk) {
     model::CacheOptions options = session_options(context.loaded, context.options, n).cache;
     options.max_tokens = n + 1;
     model::KvCache cache(context.model(), options);
     model::Runner runner(context.model(), cache, *context.loaded.pool, 512, n);
+    encode_sample(runner, context, 0);
     std::vector<float> rows;
     for (std::size_t at = 0; at < n;) {
       const std::size_t step = at + 3 >= n ? std::min(last_chunk, n - at) : std::min<std::size_t>(512, n - 3 - at);
       const model::Slice slice{0, {ids.data() + at, step}, at + 3 >= n ? model::Want::all : model::Want::none};
       runner.forward({&slice, 1});
-      for (std::size_t i = 0; at + 3 >= n && i < step; ++i)
-        rows.insert(rows.end(), runner.logits(i), runner.logits(i) + width);
+      if (at + 3 >= n) append_rows(context, runner, rows);
       at += step;
     }
     if (table) {
@@ -216,26 +159,30 @@ CheckResult check_positions(const VerifyContext& context) {
   for (const auto& [name, rope] : contract.ropes) raise_to(worst, rope_error(rope, trained));
   if (!(worst <= 1e-6))
     return {false, base::cat("rope angles around position ", trained, " differ by ", worst, " from long double")};
+  std::string detail = base::cat("rope angles at 0, 1, ", trained - 1, ", ", trained, ", ", trained + 1,
+                                 " within ", worst, " of long double");
+  if (contract.ropes.empty()) detail = base::cat(contract.embedding.positions ? "position table of " : "no rope, ", trained, " rows");
+  if (!context.model().decoder) return {true, detail};
   // A cached prefix: the rest of the text starts at its offset, as if it had been computed in one piece.
-  const std::size_t n = sample_length(context, 50), prefix = n / 2, width = contract.vocab_size;
+  const std::size_t n = sample_length(context, 50), prefix = n / 2, width = row_width(context);
   const std::vector<std::int32_t> ids = sample_ids(context, n), other = sample_ids(context, n, 2);
   model::CacheOptions options = session_options(context.loaded, context.options, n).cache;
   options.max_tokens = n;
   model::KvCache cache(context.model(), options);
-  model::Runner runner(context.model(), cache, *context.loaded.pool, n, n);
+  model::Runner runner(context.model(), cache, *context.loaded.pool, std::max(n, sample_source(context).size()), n);
+  encode_sample(runner, context, 0);
   std::vector<std::int32_t> first(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prefix));
   first.insert(first.end(), other.begin(), other.begin() + static_cast<std::ptrdiff_t>(n - prefix));
   const model::Slice whole{0, first, model::Want::none};
   runner.forward({&whole, 1});
-  std::string detail = base::cat("rope angles at 0, 1, ", trained - 1, ", ", trained, ", ", trained + 1,
-                                 " within ", worst, " of long double");
-  if (contract.ropes.empty()) detail = base::cat(contract.embedding.positions ? "position table of " : "no rope, ", trained, " rows");
   if (cache.truncate(0, prefix)) {
     const model::Slice rest{0, {ids.data() + prefix, n - prefix}, model::Want::all};
     runner.forward({&rest, 1});
-    const std::vector<float> expected = all_logits(context, ids, n, context.loaded.pool->n_threads());
+    const std::vector<float> expected = all_rows(context, ids, n, context.loaded.pool->n_threads());
+    std::vector<float> rows(prefix * width);
+    append_rows(context, runner, rows);
     for (std::size_t i = 0; i < n - prefix; ++i)
-      if (std::memcmp(runner.logits(i), expected.data() + (prefix + i) * width, width * sizeof(float)) != 0)
+      if (!same_rows(rows, expected, prefix + i, prefix + i + 1, width))
         return {false, base::cat("position ", prefix + i, " after a cached prefix of ", prefix, " differs from one prefill")};
     detail += base::cat("; ", n - prefix, " positions after a cached prefix of ", prefix, ": bit-equal");
   }
