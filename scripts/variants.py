@@ -14,7 +14,7 @@ not at all, and a wrong forward fails all four.
 Weights are drawn away from the symmetry of an initialization: norms in 0.5 .. 1.5, biases, sinks and
 position tables not zero. Checkpoints are stored as bfloat16 and both sides compute in float32.
 """
-import argparse, copy, json, pathlib, shutil, subprocess, sys, tempfile
+import argparse, copy, json, pathlib, re, shutil, subprocess, sys, tempfile
 import numpy as np
 import torch
 import transformers
@@ -132,7 +132,8 @@ KINDS = {CAUSAL: transformers.AutoModelForCausalLM, SEQ2SEQ: transformers.AutoMo
 
 def randomize(model, seed):
     generator = torch.Generator().manual_seed(seed)
-    seen, stored = set(), set(model.state_dict())
+    unsaved = [re.compile(pattern) for pattern in model._keys_to_ignore_on_save or []]   # Marian's sinusoids
+    seen, stored = set(), {name for name in model.state_dict() if not any(p.search(name) for p in unsaved)}
     with torch.no_grad():
         for name, p in list(model.named_parameters()) + list(model.named_buffers()):
             if p.data_ptr() in seen or not p.is_floating_point() or "inv_freq" in name or name not in stored: continue
