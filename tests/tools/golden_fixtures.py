@@ -14,11 +14,40 @@ GREEDY_EXEMPT = {"llama-dynamic-ntk", "phi3-longrope"}
 TOLERANCE = 2e-3   # of the logits' standard deviation
 
 
-def logits(model, ids, folder, *options):
-    (folder / "ids").write_text(" ".join(map(str, ids)))
-    run(QUERN, "logits", "-m", model, "--ids-file", folder / "ids", "-ctk", "f32", "-ctv", "f32", *options,
-        "-o", folder / "out.npy")
-    return np.load(folder / "out.npy")
+def write_ids(folder, name, ids):
+    (folder / name).write_text(" ".join(map(str, ids)))
+    return folder / name
+
+
+class Case:
+    """The input of a fixture as options of `quern logits`: ids, and what its kind of model takes beside them."""
+    def __init__(self, folder, expected):
+        decoder = expected.get("decoder_input_ids")
+        self.folder, self.encoder = folder, "last_hidden_state" in expected
+        self.greedy = "greedy_ids" in expected and decoder is None
+        ids = (expected["input_ids"] if decoder is None else decoder).ravel()
+        self.options = ["--ids-file", write_ids(folder, "input", ids)]
+        if decoder is not None:
+            self.options += ["--encoder-ids-file", write_ids(folder, "source", expected["input_ids"].ravel())]
+        if "token_type_ids" in expected:
+            self.options += ["--token-types-file", write_ids(folder, "types", expected["token_type_ids"].ravel())]
+        if not self.encoder:
+            self.options += ["-ctk", "f32", "-ctv", "f32"]
+
+    def logits(self, *options):
+        run(QUERN, "logits", "-m", self.folder / "m", *self.options, *options, "-o", self.folder / "out.npy")
+        return np.load(self.folder / "out.npy")
+
+    def hidden(self):
+        run(QUERN, "logits", "-m", self.folder / "m", *self.options, "--hidden", self.folder / "hidden.npy")
+        return np.load(self.folder / "hidden.npy")
+
+
+def close(name, got, want):
+    """The largest difference, in standard deviations of what is expected."""
+    error = np.abs(got - want).max() / want.std()
+    check(got.shape == want.shape and error <= TOLERANCE, f"{name}: error {error:.2e} of std")
+    return error
 
 
 def main():
@@ -34,18 +63,21 @@ def main():
                 if file.name != "expected.safetensors":
                     (source / file.name).write_bytes(file.read_bytes())
             run(CONVERT, source, folder / "m", "--type", "f32")
-            ids, want = expected["input_ids"].ravel(), expected["logits"].astype(np.float64)
-            got = logits(folder / "m", ids, folder)
-            error = np.abs(got - want).max() / want.std()
-            check(got.shape == want.shape and error <= TOLERANCE, f"{fixture.name}: error {error:.2e} of std")
+            case, want = Case(folder, expected), expected["logits"].astype(np.float64)
+            got = case.logits()
+            error = close(fixture.name, got, want)
             for options in (["-ub", "1"], ["-ub", "7", "-t", "1"], ["-ub", "64", "-t", "3"], ["-t", "2"]):
-                other = logits(folder / "m", ids, folder, *options)
-                check(other.tobytes() == got.tobytes(), f"{fixture.name}: {options} gives other bits")
+                check(case.logits(*options).tobytes() == got.tobytes(), f"{fixture.name}: {options} gives other bits")
+            if case.encoder:
+                close(f"{fixture.name} hidden", case.hidden(), expected["last_hidden_state"].reshape(len(want), -1))
             margin = np.sort(want, axis=1)
             clear = margin[:, -1] - margin[:, -2] > 2 * TOLERANCE * want.std()
             check((got.argmax(1) == want.argmax(1))[clear].all(), f"{fixture.name}: other best token")
-            steps = "exempt" if fixture.name in GREEDY_EXEMPT else greedy_steps(folder, expected, want.std())
-            covered.append(f"{fixture.name} {error:.1e} ({steps} greedy)")
+            if not case.greedy:
+                steps = "not generated"
+            else:
+                steps = "greedy exempt" if fixture.name in GREEDY_EXEMPT else f"{greedy_steps(folder, expected, want.std())} greedy"
+            covered.append(f"{fixture.name} {error:.1e} ({steps})")
     check(covered, "no fixtures found")
     print(f"{len(covered)} fixtures within {TOLERANCE} of std: " + ", ".join(covered))
 
