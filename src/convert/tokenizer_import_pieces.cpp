@@ -42,7 +42,7 @@ std::vector<double> piece_scores(const SentencepieceModel& model) {
     const auto bytes = static_cast<float>(piece.text.size());
     // User-defined pieces lie close to 0, so that they always win.
     const bool bonus = piece.type == PieceType::user_defined && !bpe;
-    scores.push_back(bonus ? static_cast<float>(bytes * range.most - 0.1) : piece.score);
+    scores.push_back(bonus ? static_cast<double>(bytes * range.most) - 0.1 : piece.score);
   }
   return scores;
 }
@@ -58,6 +58,16 @@ void add_control(const Piece& piece, std::int32_t id, AddedTokens& added) {
   const bool control = piece.type == PieceType::control || piece.type == PieceType::unknown;
   if (!control || piece.text.empty() || added.id_of(piece.text) >= 0) return;
   added.add({piece.text, id, true, false, false, false, false});
+}
+
+// "<0x00>" to "<0xFF>".
+void check_byte(const Piece& piece, std::int32_t id, std::string_view where) {
+  const bool byte = piece.text.size() == 6 && piece.text.starts_with("<0x") &&
+                    piece.text[5] == '>' &&
+                    piece.text.find_first_not_of("0123456789ABCDEF", 3) == 5;
+  if (!byte)
+    base::reject(where, cat("piece ", id, " is of the type byte but not spelled as one"),
+                 base::printable(piece.text, 60), "<0x00> to <0xFF>");
 }
 
 std::vector<std::string> decoder_steps(const SentencepieceModel& model) {
@@ -132,6 +142,7 @@ std::optional<UnsupportedTokenizer> import_pieces(const SentencepieceModel& mode
     out.vocabulary.add_token(piece.text, id, is_hidden(piece.type) || repeated);
     if (piece.type == PieceType::user_defined && !piece.text.empty()) d.user_defined.push_back(id);
     if (piece.type == PieceType::unknown && !d.unk_id) d.unk_id = id;
+    if (piece.type == PieceType::byte) check_byte(piece, id, where);
     add_control(piece, id, added);
   }
   return std::nullopt;

@@ -116,7 +116,8 @@ PreTokenizerSet find_pre_tokenizer_set(std::string_view name, std::string_view w
     known.insert(known.end(), entry.names.begin(), entry.names.end());
   }
   base::reject(base::cat(where, ": tokenizer.ggml.pre"), "unknown pre-tokenizer",
-               base::cat("\"", base::printable(name, 60), "\""), base::join(known));
+               base::cat("\"", base::printable(name, 60), "\""),
+               base::printable(base::join(known), 300));
 }
 
 }  // namespace quern::convert

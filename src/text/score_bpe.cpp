@@ -44,10 +44,12 @@ ScoreBpe::ScoreBpe(const TokenizerTables& tables, const Unknown& unknown,
     longest_ = std::max(longest_, tables.token(static_cast<std::int32_t>(id)).size());
 }
 
-std::vector<ScoreBpe::Symbol> ScoreBpe::cut(std::string_view word) const {
+std::vector<ScoreBpe::Symbol> ScoreBpe::cut(std::string_view word, const IdSet* banned) const {
   std::vector<Symbol> symbols;
   for (std::size_t at = 0; at < word.size();) {
-    const std::size_t whole = user_defined_.match_bytes(word, at);
+    std::size_t whole = user_defined_.match_bytes(word, at);
+    if (whole > 0 && banned != nullptr && banned->contains(tables_.find(word.substr(at, whole))))
+      whole = 0;
     const std::size_t bytes = whole > 0 ? whole : decode_char(word, at).bytes;
     const auto index = static_cast<std::uint32_t>(symbols.size());
     symbols.push_back({at, bytes, index - 1, index + 1, whole > 0});
@@ -114,7 +116,7 @@ void ScoreBpe::append(std::string_view word, const std::vector<Symbol>& symbols,
 
 void ScoreBpe::encode_word(std::string_view word, const IdSet* banned,
                            std::vector<std::int32_t>& out) const {
-  std::vector<Symbol> symbols = cut(word);
+  std::vector<Symbol> symbols = cut(word, banned);
   if (symbols.empty()) return;
   join(word, banned, symbols);
   append(word, symbols, banned, out);

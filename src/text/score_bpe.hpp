@@ -19,7 +19,7 @@ class ScoreBpe : public WordModel {
  private:
   struct Symbol;
   struct Candidate;
-  std::vector<Symbol> cut(std::string_view word) const;
+  std::vector<Symbol> cut(std::string_view word, const IdSet* banned) const;
   bool candidate(std::string_view word, const std::vector<Symbol>& symbols, std::uint32_t at,
                  const IdSet* banned, Candidate& out) const;
   void join(std::string_view word, const IdSet* banned, std::vector<Symbol>& symbols) const;

@@ -92,6 +92,8 @@ struct Tokenizer::State {
         pair(d.pair) {
     size = std::max(tables.size(), decoded_size());
     for (std::size_t i = 0; i < added.size(); ++i) add(i, where);
+    for (const std::int32_t id : d.user_defined)
+      if (looks_like_markup(tables.token(id))) control_ids.insert(id);
     check_template(single, where);
     if (pair) check_template(*pair, where);
     if (d.unk_id) check_id(*d.unk_id, where);

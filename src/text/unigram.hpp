@@ -7,7 +7,7 @@
 
 namespace quern::text {
 
-// Real: in what precision scores are added, which decides between cuts that are nearly equal.
+// Real: in what precision sums are kept, which decides between cuts that are nearly equal.
 template <class Real>
 class Unigram : public WordModel {
  public:

@@ -121,3 +121,31 @@ TEST_CASE("a megabyte of one kind passes through a regex") {
     CHECK(bytes == text.size());
   }
 }
+
+TEST_CASE("marks for spaces, by where the prefix goes and whether they cut") {
+  const std::string m = "\xE2\x96\x81";
+  CHECK(words({"metaspace-always:" + m}, "a b  c") == Words{m + "a", m + "b", m, m + "c"});
+  CHECK(words({"metaspace-always:" + m}, " a") == Words{m + "a"});
+  CHECK(words({"metaspace-never:" + m}, "a b") == Words{"a", m + "b"});
+  CHECK(words({"metaspace-first-whole:" + m}, "a b") == Words{m + "a" + m + "b"});
+  CHECK(words({"white_space-removed", "metaspace-first:" + m}, "a b") == Words{m + "a", "b"});
+  CHECK(words({"white_space-removed", "metaspace-first:" + m}, " a b") == Words{"a", "b"});
+  Words later;
+  text::PreTokenizer({"metaspace-first:" + m}, "test")
+      .run(
+          "a", [&](std::string_view word) { later.emplace_back(word); }, false);
+  CHECK(later == Words{"a"});
+}
+
+TEST_CASE("words, scripts, fixed lengths, white space") {
+  CHECK(words({"words"}, "it's 1_000,x \u00E9\u0301!!") ==
+        Words{"it", "'", "s", "1_000", ",", "x", "\u00E9\u0301", "!!"});
+  CHECK(words({"scripts"}, "  ab \u5B57\u304B\u30AB x1") ==
+        Words{"ab ", "\u5B57\u304B\u30AB ", "x", "1"});
+  CHECK(words({"fixed_length:2"}, "a\u00E9bcd") == Words{"a\u00E9", "bc", "d"});
+  CHECK(words({"white_space-removed"}, "\u3000 a\tb ") == Words{"a", "b"});
+  CHECK(words({"white_space-merged_with_next"}, "a b") == Words{"a", " b"});
+  for (const char* step : {"fixed_length:0", "fixed_length:", "fixed_length:2x", "metaspace-x:_",
+                           "metaspace-always:", "white_space-", "words:"})
+    CHECK(error_of({step}).find(step) != std::string::npos);
+}
