@@ -4,15 +4,17 @@
   scripts/tokenizer_oracle.py TOKENIZER CORPUS.jsonl > expected.jsonl
   scripts/tokenizer_oracle.py TOKENIZER --added > tokens.json
 
-TOKENIZER: a tokenizer.json, or a GGUF whose tokenizer.ggml.model is gpt2 and whose pre-tokenizer is one
-of those below; its vocabulary and merges then make a tokenizer of the library. Each output line is
-{"text", "ids", "ids_special", "decoded"}: ids without and with the post-processor, and the text of ids.
+TOKENIZER: a tokenizer.json, a sentencepiece model (*.model), or a GGUF whose tokenizer.ggml.model is gpt2 and
+whose pre-tokenizer is one of those below; its vocabulary and merges then make a tokenizer of the library. Each
+output line is {"text", "ids", "ids_special", "decoded"}: ids without and with the post-processor, and the text
+of ids.
 
-Needs `pip install tokenizers`, and `gguf` for GGUF files.
+Needs `pip install tokenizers`, `gguf` for GGUF files and `sentencepiece` for models.
 """
 import argparse
 import json
 import sys
+import types
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -49,8 +51,29 @@ def from_gguf(path):
     return tokenizer
 
 
+class Sentencepiece:
+    """A sentencepiece model with the methods that are used of a tokenizer of the library."""
+
+    def __init__(self, path):
+        import sentencepiece
+        self.processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+
+    def encode(self, text, add_special_tokens=True):
+        del add_special_tokens
+        return types.SimpleNamespace(ids=self.processor.encode(text))
+
+    def decode(self, ids, skip_special_tokens=False):
+        del skip_special_tokens
+        return self.processor.decode(ids)
+
+    def get_added_tokens_decoder(self):
+        return {}
+
+
 def load(path):
-    """A tokenizer of the library from a tokenizer.json or a GGUF."""
+    """A tokenizer of the library from a tokenizer.json, a sentencepiece model or a GGUF."""
+    if str(path).endswith(".model"):
+        return Sentencepiece(path)
     with open(path, "rb") as file:
         is_gguf = file.read(4) == b"GGUF"
     tokenizer = from_gguf(path) if is_gguf else Tokenizer.from_file(str(path))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares `quern tokenize` with the `tokenizers` library on the full corpus: ids, and text of ids.
 
-  scripts/tokenizer_parity.py BUILD_DIR TOKENIZER...     (tokenizer.json or GGUF; 28,000 texts each)
+  scripts/tokenizer_parity.py BUILD_DIR TOKENIZER...     (tokenizer.json, *.model or GGUF; 28,000 texts each)
 
 Prints one line for each tokenizer and the first differences; exit 1 when there is any.
-Needs `pip install tokenizers`, and `gguf` for GGUF files.
+Needs `pip install tokenizers`, `gguf` for GGUF files and `sentencepiece` for models.
 """
 import json
 import pathlib
