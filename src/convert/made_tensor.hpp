@@ -14,6 +14,11 @@ namespace quern::convert {
 std::unique_ptr<MadeTensor> stacked_rows(
     const std::vector<const checkpoint::SourceTensor*>& tensors, std::string_view where);
 
+// Row i of the answer = matrix * row i of the table: [n, k] and [m, k] -> [n, m], sums in float64.
+std::unique_ptr<MadeTensor> projected_rows(const checkpoint::SourceTensor& table,
+                                           const checkpoint::SourceTensor& matrix,
+                                           std::string_view where);
+
 bool is_made(const checkpoint::SourceTensor& tensor);
 
 }  // namespace quern::convert

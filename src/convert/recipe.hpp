@@ -26,11 +26,12 @@ struct TensorSource {
   std::vector<std::string> from{};  // in `resolve`'s answer: the one source tensor (none: computed)
   std::vector<std::string> transforms{};
   std::size_t stack = 0;  // > 0: rows of so many tensors, {i} in the name is 0 .. stack - 1
+  std::vector<std::string> times{};  // names of a matrix that every row is multiplied with
   // In `resolve`'s answer: of the checkpoint, or of Resolved::made; nullptr: computed.
   const checkpoint::SourceTensor* tensor = nullptr;
 };
 
-// A float32 tensor that no file holds as it is: put together from several.
+// A float32 tensor that no file holds as it is: made of several.
 struct MadeTensor {
   checkpoint::SourceTensor tensor;  // its bytes are `values`
   std::vector<float> values;

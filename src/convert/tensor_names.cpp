@@ -70,6 +70,7 @@ std::vector<std::string> one_or_many(const Json& value, std::string_view where) 
 
 struct Alternative {
   std::vector<std::string> from{}, then{};
+  std::string times{};  // name of a matrix
   std::string stack{};  // expression, "" for one tensor
 };
 
@@ -79,6 +80,7 @@ Alternative read_alternative(const Json& value, const std::string& where) {
   Alternative result{.from = one_or_many(object.get("from"), where)};
   if (const Json* then = object.find("then"); then != nullptr && !then->empty())
     result.then = one_or_many(*then, where);
+  if (object.has("times")) result.times = object.get_string("times");
   if (object.has("stack")) result.stack = object.get_string("stack");
   object.finish();
   return result;
@@ -218,8 +220,13 @@ TensorSource NameMap::source_of(std::string_view canonical, const Environment& v
         source.from.push_back(replaced(with_numbers(spelled, match), "*", match.last));
     for (const std::string& text : alternative.then)
       source.transforms.push_back(transform_text(with_numbers(text, match), values, place));
+    if (!alternative.times.empty())
+      for (const std::string& spelled : spellings(alternative.times))
+        source.times.push_back(with_numbers(spelled, match));
     source.stack = stack_size(alternative.stack, values, place);
-    if (find_first(source.stack > 0 ? element_names(source.from, 0) : source.from) != nullptr)
+    const bool whole = source.times.empty() || find_first(source.times) != nullptr;
+    if (whole &&
+        find_first(source.stack > 0 ? element_names(source.from, 0) : source.from) != nullptr)
       return source;
     if (missing.from.empty())
       missing = std::move(source);

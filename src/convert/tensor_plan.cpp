@@ -94,6 +94,12 @@ void plan_tensors(const NameMap& names, const Environment& values,
     if (source.stack > 0) {
       resolved.made.push_back(stack_of(names, spec, source, checkpoint, used));
       source.tensor = &resolved.made.back()->tensor;
+    } else if (const auto* table = names.find_first(source.from);
+               table != nullptr && !source.times.empty()) {
+      const checkpoint::SourceTensor& matrix = *names.find_first(source.times);
+      resolved.made.push_back(projected_rows(*table, matrix, checkpoint.where()));
+      source.tensor = &resolved.made.back()->tensor;
+      used.insert({table->name, matrix.name});
     } else {
       source.tensor = names.find_first(source.from);
     }
