@@ -125,6 +125,9 @@ void check(const RopeSpec& spec, std::string_view where) {
     check_range(spec.high_freq_factor, spec.low_freq_factor, "high_freq_factor", where);
   }
   if (spec.rule == RopeRule::yarn) {
+    if (spec.exponent_dims % 2 != 0)
+      base::reject(where, "rotated dimensions under yarn", cat(spec.exponent_dims),
+                   "an even number");
     check_range(spec.beta_slow, 0, "beta_slow", where);
     check_range(spec.beta_fast, 0, "beta_fast", where);
   }
