@@ -156,12 +156,12 @@ bool flag_member(const base::Json& object, std::string_view key, bool fallback,
 
 std::int64_t id_member(const base::Json& object, std::string_view key, std::string_view where) {
   const base::Json* value = member(object, key);
-  if (value == nullptr) reject(cat(where, ": ", key), "key is missing");
+  const auto place = [&] { return cat(where, ": ", printable(key, 60)); };  // maybe a token's text
+  if (value == nullptr) reject(place(), "key is missing");
   const bool whole = value->is_number_unsigned() || value->is_number_integer();
-  if (!whole)
-    reject(cat(where, ": ", key), "wrong kind of value", value->type_name(), "an integer");
+  if (!whole) reject(place(), "wrong kind of value", value->type_name(), "an integer");
   const std::int64_t id = value->get<std::int64_t>();
-  if (id < 0 || id > kMostId) reject(cat(where, ": ", key), "token id out of range", value->dump());
+  if (id < 0 || id > kMostId) reject(place(), "token id out of range", value->dump());
   return id;
 }
 
