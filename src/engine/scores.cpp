@@ -1,0 +1,55 @@
+#include "engine/scores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+
+namespace quern::engine {
+
+void check_finite(std::span<const float> logits, std::size_t step) {
+  constexpr std::uint32_t kExponent = 0x7F800000;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &logits[i], sizeof bits);
+    if ((bits & kExponent) == kExponent)
+      base::reject("model", base::cat("logit of token ", i, " is not finite at step ", step),
+                   base::cat(logits[i]));
+  }
+}
+
+void log_softmax(std::span<float> scores) {
+  if (scores.empty()) return;
+  const float largest = *std::max_element(scores.begin(), scores.end());
+  if (largest == -std::numeric_limits<float>::infinity()) return;
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(double{score} - double{largest});
+  const double shift = double{largest} + std::log(sum);
+  for (float& score : scores) score = static_cast<float>(double{score} - shift);
+}
+
+std::vector<std::size_t> best_indexes(std::span<const float> values, std::size_t k) {
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return values[a] != values[b] ? values[a] > values[b] : a < b;
+  };
+  // A heap whose front is the worst of the k kept so far.
+  std::vector<std::size_t> best;
+  best.reserve(std::min(k, values.size()));
+  for (std::size_t i = 0; i < values.size() && k > 0; ++i) {
+    if (best.size() == k) {
+      if (!before(i, best.front())) continue;
+      std::pop_heap(best.begin(), best.end(), before);
+      best.pop_back();
+    }
+    best.push_back(i);
+    std::push_heap(best.begin(), best.end(), before);
+  }
+  std::sort_heap(best.begin(), best.end(), before);
+  return best;
+}
+
+}  // namespace quern::engine
