@@ -494,7 +494,8 @@ TEST_CASE(
   CHECK(report.contract.generation.top_k == 40);
   CHECK_FALSE(report.contract.generation.top_p);
   CHECK_FALSE(report.contract.generation.max_new_tokens);
-  CHECK(report.notices.size() == 5);
+  CHECK(report.contract.generation.n_beams == 4);
+  CHECK(report.notices.size() == 4);
   quern::test::write_text(source / "generation_config.json", "{\"a\": ");
   CHECK(code_of([&] { run(source, "x", options); }) == base::ExitCode::input);
 }
