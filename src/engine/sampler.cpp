@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "engine/random.hpp"
+#include "engine/scores.hpp"
 
 namespace quern::engine {
 
 namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 struct Candidate {
   float logit;
@@ -21,17 +25,6 @@ struct Candidate {
 // Total order: larger logits first, equal ones by id.
 bool before(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-}
-
-// Index of the first value that is not finite, or size().
-std::size_t first_non_finite(std::span<const float> values) {
-  constexpr std::uint32_t kExponent = 0x7F800000;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint32_t bits;
-    std::memcpy(&bits, &values[i], sizeof bits);
-    if ((bits & kExponent) == kExponent) return i;
-  }
-  return values.size();
 }
 
 void check_options(const SamplerOptions& o) {
@@ -68,6 +61,8 @@ struct Sampler::State {
   std::vector<std::int32_t> history;    // ring of the last repeat_last_n ids
   std::size_t n_history = 0;            // ids ever accepted
   std::vector<std::uint8_t> penalized;  // marks of apply_penalties, all zero between calls
+  std::optional<TokenRules> rules;
+  std::vector<std::int32_t> sequence;  // all ids, kept for the rules
 
   void apply_penalties();
   std::int32_t greedy() const;
@@ -99,19 +94,20 @@ std::int32_t Sampler::State::greedy() const {
   return static_cast<std::int32_t>(best);
 }
 
-// The best k in order; all of them when top_k is off.
+// The best k in order; all of them when top_k is off. Never those that the rules forbid.
 void Sampler::State::select_top_k() {
   const std::size_t k = options.top_k == 0 ? allowed : std::min(options.top_k, allowed);
   candidates.clear();
   if (k == allowed) {
     for (std::size_t i = 0; i < allowed; ++i)
-      candidates.push_back({logits[i], static_cast<std::int32_t>(i), 0});
+      if (logits[i] != kNever) candidates.push_back({logits[i], static_cast<std::int32_t>(i), 0});
     std::sort(candidates.begin(), candidates.end(), before);
     return;
   }
   // A heap whose front is the worst of the k kept so far; few of the vocabulary ever enter it.
   for (std::size_t i = 0; i < allowed; ++i) {
     const Candidate candidate{logits[i], static_cast<std::int32_t>(i), 0};
+    if (candidate.logit == kNever) continue;
     if (candidates.size() == k) {
       if (!before(candidate, candidates.front())) continue;
       std::pop_heap(candidates.begin(), candidates.end(), before);
@@ -170,16 +166,27 @@ void Sampler::set_allowed(std::size_t allowed) {
   state_->allowed = allowed;
 }
 
+void Sampler::set_rules(TokenRules rules) {
+  state_->rules = std::move(rules);
+}
+
+void Sampler::start(std::span<const std::int32_t> ids) {
+  state_->n_history = 0;
+  state_->sequence.clear();
+  for (const std::int32_t id : ids) accept(id);
+}
+
 std::int32_t Sampler::sample(std::span<const float> logits, std::size_t step) {
   State& s = *state_;
   QUERN_ASSERT(logits.size() == s.logits.size());
-  const std::span<const float> seen = logits.first(s.allowed);
-  if (const std::size_t bad = first_non_finite(seen); bad != seen.size())
-    base::reject("model", base::cat("logit of token ", bad, " is not finite at step ", step),
-                 base::cat(logits[bad]));
-  std::copy(seen.begin(), seen.end(), s.logits.begin());
+  check_finite(logits.first(s.allowed), step);
+  std::copy(logits.begin(), logits.end(), s.logits.begin());
   s.apply_penalties();
-  if (s.options.temperature == 0) return s.greedy();
+  if (s.rules) s.rules->apply(s.sequence, s.logits);
+  const std::int32_t best = s.greedy();
+  if (s.logits[static_cast<std::size_t>(best)] == kNever)
+    base::reject("model", base::cat("the rules about tokens leave none at step ", step));
+  if (s.options.temperature == 0) return best;
   s.select_top_k();
   s.weigh(1);
   s.keep_top_p();
@@ -191,6 +198,7 @@ std::int32_t Sampler::sample(std::span<const float> logits, std::size_t step) {
 void Sampler::accept(std::int32_t id) {
   State& s = *state_;
   QUERN_ASSERT(id >= 0 && static_cast<std::size_t>(id) < s.logits.size());
+  if (s.rules) s.sequence.push_back(id);
   if (s.history.empty()) return;
   s.history[s.n_history++ % s.history.size()] = id;
 }

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/token_rules.hpp"
+
 namespace quern::engine {
 
 struct SamplerOptions {
@@ -26,10 +28,14 @@ class Sampler {
 
   // ids at or beyond `allowed` (padding rows of the embedding) are never returned.
   void set_allowed(std::size_t allowed);
+  // Applied to the logits before anything else (token_rules.hpp); none at first.
+  void set_rules(TokenRules rules);
+  // A new sequence begins as `ids`.
+  void start(std::span<const std::int32_t> ids);
   // Next token from logits [vocab_size]. Throws an input error naming `step` when a logit is not
-  // finite.
+  // finite, or when the rules leave no token.
   std::int32_t sample(std::span<const float> logits, std::size_t step);
-  void accept(std::int32_t id);  // into the history of the penalties
+  void accept(std::int32_t id);  // the sequence goes on with it
 
  private:
   struct State;
