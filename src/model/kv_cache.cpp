@@ -1,6 +1,7 @@
 #include "model/kv_cache.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -33,6 +34,10 @@ struct LayerGroup {
   std::vector<BlockTable> tables;          // per sequence
   std::vector<std::uint32_t> free_blocks;  // given back, taken again first
   std::uint32_t n_taken = 0;               // ids ever taken: the pool's high-water mark
+  std::vector<std::uint32_t> users;        // per id: tables that hold it
+
+  std::uint32_t take();
+  void give_back(std::uint32_t id);
 
   std::size_t sink_blocks() const { return blocks_for(sinks); }
 };
@@ -44,6 +49,22 @@ struct LayerPool {
   std::size_t n_kv_heads = 0, group = 0;
   LazyMemory memory;
 };
+
+std::uint32_t LayerGroup::take() {
+  std::uint32_t id = n_taken;
+  if (free_blocks.empty()) {
+    ++n_taken;
+  } else {
+    id = free_blocks.back();
+    free_blocks.pop_back();
+  }
+  users[id] = 1;
+  return id;
+}
+
+void LayerGroup::give_back(std::uint32_t id) {
+  if (--users[id] == 0) free_blocks.push_back(id);
+}
 
 }  // namespace
 
@@ -58,6 +79,7 @@ struct KvCache::State {
   std::size_t group_of(const CacheLayerSpec& spec);
   void drop(LayerGroup& group, BlockTable& table, std::size_t from_block);
   void forget(LayerGroup& group, BlockTable& table, std::size_t length);
+  void own_last_block(std::size_t group, std::size_t sequence);
 };
 
 std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
@@ -71,6 +93,7 @@ std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
   const std::size_t n_blocks = blocks_for(options.max_tokens);
   for (BlockTable& table : group.tables) table.blocks.assign(n_blocks, kNoBlock);
   group.free_blocks.reserve(n_blocks * options.n_sequences);
+  group.users.assign(n_blocks * options.n_sequences, 0);
   groups.push_back(std::move(group));
   return groups.size() - 1;
 }
@@ -79,7 +102,7 @@ std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
 void KvCache::State::drop(LayerGroup& group, BlockTable& table, std::size_t from_block) {
   while (table.n_blocks > from_block) {
     std::uint32_t& id = table.blocks[--table.n_blocks];
-    if (id != kNoBlock) group.free_blocks.push_back(id);
+    if (id != kNoBlock) group.give_back(id);
     id = kNoBlock;
   }
 }
@@ -89,10 +112,25 @@ void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t le
   if (!group.window || length + 1 <= *group.window) return;
   const std::size_t end = (length + 1 - *group.window) / kBlockTokens;
   for (std::size_t b = std::max(table.first_held, group.sink_blocks()); b < end; ++b) {
-    group.free_blocks.push_back(table.blocks[b]);
+    group.give_back(table.blocks[b]);
     table.blocks[b] = kNoBlock;
   }
   table.first_held = std::max(table.first_held, end);
+}
+
+// The block that the next token goes into is copied when other sequences share it.
+void KvCache::State::own_last_block(std::size_t group_index, std::size_t sequence) {
+  LayerGroup& group = groups[group_index];
+  std::uint32_t& entry = group.tables[sequence].blocks[lengths[sequence] / kBlockTokens];
+  if (entry == kNoBlock || group.users[entry] == 1) return;
+  const std::uint32_t shared = entry;
+  entry = group.take();
+  group.give_back(shared);
+  for (LayerPool& layer : layers) {
+    if (layer.group != group_index) continue;
+    const std::size_t bytes = layer.n_kv_heads * layer.layout.block_bytes;
+    std::memcpy(layer.memory.data() + entry * bytes, layer.memory.data() + shared * bytes, bytes);
+  }
 }
 
 namespace {
@@ -146,14 +184,10 @@ void KvCache::reserve(std::size_t sequence, std::size_t n) {
                                                   " tokens, room for ", s.options.max_tokens, ")"));
   for (LayerGroup& group : s.groups) {
     BlockTable& table = group.tables[sequence];
-    for (; table.n_blocks < blocks_for(length + n); ++table.n_blocks) {
-      if (group.free_blocks.empty()) {
-        table.blocks[table.n_blocks] = group.n_taken++;
-      } else {
-        table.blocks[table.n_blocks] = group.free_blocks.back();
-        group.free_blocks.pop_back();
-      }
-    }
+    if (n > 0 && length % kBlockTokens != 0)
+      s.own_last_block(static_cast<std::size_t>(&group - s.groups.data()), sequence);
+    for (; table.n_blocks < blocks_for(length + n); ++table.n_blocks)
+      table.blocks[table.n_blocks] = group.take();
   }
 }
 
@@ -189,6 +223,24 @@ void KvCache::clear(std::size_t sequence) {
   truncate(sequence, 0);
 }
 
+void KvCache::reorder(std::span<const std::size_t> parents) {
+  State& s = *state_;
+  QUERN_ASSERT(parents.size() == s.lengths.size());
+  for (LayerGroup& group : s.groups) {
+    std::vector<BlockTable> next;
+    next.reserve(parents.size());
+    for (const std::size_t parent : parents) next.push_back(group.tables[parent]);
+    for (const BlockTable& table : next)
+      for (std::size_t b = 0; b < table.n_blocks; ++b)
+        if (table.blocks[b] != kNoBlock) ++group.users[table.blocks[b]];
+    for (BlockTable& table : group.tables) s.drop(group, table, 0);
+    group.tables = std::move(next);
+  }
+  std::vector<std::size_t> lengths;
+  for (const std::size_t parent : parents) lengths.push_back(s.lengths[parent]);
+  s.lengths = std::move(lengths);
+}
+
 const kernels::CacheLayout& KvCache::layout(std::size_t cache_layer) const {
   return state_->layers[cache_layer].layout;
 }
@@ -213,12 +265,19 @@ CacheBytes KvCache::bytes() const {
                                     layout.d_v * kernels::cache_value_bytes(layout.v_type);
     const std::size_t scale_bytes = (kernels::cache_has_scales(layout.k_type) ? sizeof(float) : 0) +
                                     (kernels::cache_has_scales(layout.v_type) ? sizeof(float) : 0);
+    std::vector<bool> counted(group.n_taken, false);  // a block that sequences share counts once
     for (std::size_t sequence = 0; sequence < s.lengths.size(); ++sequence) {
       const BlockTable& table = group.tables[sequence];
-      std::size_t blocks = 0;
-      for (std::size_t b = 0; b < table.n_blocks; ++b) blocks += table.blocks[b] != kNoBlock;
-      // Only the last block of a sequence is partly filled, and it is never given back.
-      const std::size_t unused = table.n_blocks * kBlockTokens - s.lengths[sequence];
+      std::size_t blocks = 0, unused = 0;
+      for (std::size_t b = 0; b < table.n_blocks; ++b) {
+        const std::uint32_t id = table.blocks[b];
+        if (id == kNoBlock || counted[id]) continue;
+        counted[id] = true;
+        ++blocks;
+        // Slots behind the last token; of a block reserved for a longer chunk, all of them.
+        const std::size_t end = (b + 1) * kBlockTokens;
+        unused += std::min(kBlockTokens, end - std::min(end, s.lengths[sequence]));
+      }
       const std::size_t rows = (blocks * kBlockTokens - unused) * layer.n_kv_heads;
       total.payload += rows * value_bytes;
       total.scales += rows * scale_bytes;

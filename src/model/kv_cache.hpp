@@ -44,6 +44,10 @@ class KvCache {
   // and the caller must start anew).
   bool truncate(std::size_t sequence, std::size_t length);
   void clear(std::size_t sequence);
+  // Sequence i becomes what sequence parents[i] was (one parent per sequence of the cache). Blocks
+  // are shared, not copied: the cost is a table of ids per sequence. The first token a sequence
+  // then appends to a started block that others share copies that block (32 tokens of each layer).
+  void reorder(std::span<const std::size_t> parents);
 
   const kernels::CacheLayout& layout(std::size_t cache_layer) const;
   // Block that holds `position` for a layer and KV head.

@@ -127,4 +127,54 @@ TEST_CASE("a roll-back into forgotten positions is refused and changes nothing",
   CHECK_THROWS_AS(cache.reserve(0, 1), base::Error);
 }
 
+TEST_CASE("reordered sequences share blocks until they append, windows and all", "[cache]") {
+  const Layers layers = {{2, 8, 8, {}, 0}, {1, 8, 16, 40, 0}};
+  model::KvCache cache(layers, {CacheType::f32, CacheType::f32, 3, 200});
+  const auto mark = [&](std::size_t sequence, std::size_t position, int value) {
+    for (std::size_t layer = 0; layer < 2; ++layer)
+      cache.block(layer, sequence, 0, position)[position % kBlockTokens] =
+          static_cast<std::byte>(value);
+  };
+  const auto marked = [&](std::size_t sequence, std::size_t position) {
+    const std::byte a = cache.block(0, sequence, 0, position)[position % kBlockTokens];
+    CHECK(a == cache.block(1, sequence, 0, position)[position % kBlockTokens]);
+    return static_cast<int>(a);
+  };
+  for (std::size_t position = 0; position < 70; ++position) {
+    cache.reserve(0, 1);
+    mark(0, position, 1 + static_cast<int>(position % 100));
+    cache.commit(0, 1);
+  }
+  const std::uint64_t alone = cache.bytes().payload;
+  cache.reorder(std::vector<std::size_t>{0, 0, 0});
+  CHECK(cache.bytes().payload == alone);
+  for (std::size_t s = 0; s < 3; ++s) {
+    CHECK(cache.length(s) == 70);
+    CHECK(cache.block(0, s, 1, 40) == cache.block(0, 0, 1, 40));
+    cache.reserve(s, 1);
+    mark(s, 70, 200 + static_cast<int>(s));
+    cache.commit(s, 1);
+  }
+  for (std::size_t s = 0; s < 3;
+       ++s) {  // the started block is each one's own, the full ones are shared
+    CHECK(marked(s, 70) == 200 + static_cast<int>(s));
+    CHECK(marked(s, 69) == 70);
+    CHECK(cache.block(0, s, 0, 10) == cache.block(0, 0, 0, 10));
+  }
+  CHECK(cache.block(0, 1, 0, 70) != cache.block(0, 2, 0, 70));
+  cache.reorder(std::vector<std::size_t>{2, 2, 1});
+  CHECK(marked(0, 70) == 202);
+  CHECK(marked(1, 70) == 202);
+  CHECK(marked(2, 70) == 201);
+  for (int step = 0; step < 100; ++step) {  // no block is lost: 3 x 7 are enough for 3 x 171 tokens
+    for (std::size_t s = 0; s < 3; ++s) append(cache, s, 1);
+    cache.reorder(std::vector<std::size_t>{1, 0, static_cast<std::size_t>(step % 3)});
+  }
+  CHECK(cache.length(2) == 171);
+  for (std::size_t s = 0; s < 3; ++s) cache.clear(s);
+  CHECK(cache.bytes().payload == 0);
+  for (std::size_t s = 0; s < 3; ++s) append(cache, s, 200);
+  CHECK(cache.bytes().payload == 3 * (200 * 2 * 16 * 4) + 3 * (40 * 24 * 4));  // blocks 5 and 6
+}
+
 }  // namespace quern::tests
