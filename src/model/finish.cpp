@@ -28,7 +28,7 @@ Rows pooled_rows(Step& step, const Placement& placement, const Rows& hidden) {
 
 }  // namespace
 
-Outputs finish(Step& step, const Placement& placement) {
+Outputs finish(Step& step, const Placement& placement, bool logits) {
   const std::size_t d_model = step.model.contract.d_model;
   const Rows stream = step.scratch.stream.rows(step.n_tokens(), d_model);
   const Rows hidden = step.scratch.hidden.rows(placement.wanted.size(), d_model);
@@ -37,12 +37,12 @@ Outputs finish(Step& step, const Placement& placement) {
   if (step.stack.final_norm) normalize(step, *step.stack.final_norm, hidden, hidden);
   observe(step, "hidden", hidden);
   const Head& head = step.model.head;
-  if (head.logits.weight == nullptr) return {hidden.n, 0};
+  if (head.logits.weight == nullptr || !logits) return {hidden.n, 0};
   const Rows input = head.pool ? pooled_rows(step, placement, hidden) : hidden;
-  const Rows logits = step.scratch.logits.rows(input.n, head.logits.out);
-  run_head(step, input, logits);
-  observe(step, "logits", logits);
-  return {hidden.n, logits.n};
+  const Rows outputs = step.scratch.logits.rows(input.n, head.logits.out);
+  run_head(step, input, outputs);
+  observe(step, "logits", outputs);
+  return {hidden.n, outputs.n};
 }
 
 void finish_encoder(Step& step) {

@@ -10,8 +10,8 @@ struct Outputs {
   std::size_t n_hidden = 0, n_logits = 0;  // rows of scratch.hidden and scratch.logits
 };
 
-// The wanted rows of the stream -> scratch.hidden, scratch.logits.
-Outputs finish(Step& step, const Placement& placement);
+// The wanted rows of the stream -> scratch.hidden and, where asked for, scratch.logits.
+Outputs finish(Step& step, const Placement& placement, bool logits);
 
 // Every row of the stream -> scratch.encoded.
 void finish_encoder(Step& step);

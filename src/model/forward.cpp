@@ -71,6 +71,7 @@ struct Runner::State {
   Placement placement;  // of the last forward() or encode()
   Outputs outputs;      // of the last forward()
   std::size_t n_encoded = 0;
+  bool logits = true;
   Tap tap;
 
   Step step(const Stack& stack, KvCache& own, KvCache* cross) {
@@ -145,7 +146,7 @@ void Runner::forward(std::span<const Slice> slices) {
     s.run_whole(slices);
   }
   Step step = s.step(s.model.output_stack(), s.cache, nullptr);
-  s.outputs = finish(step, s.placement);
+  s.outputs = finish(step, s.placement, s.logits);
 }
 
 std::size_t Runner::n_encoded() const {
@@ -191,6 +192,10 @@ const KvCache* Runner::source_cache() const {
 
 std::size_t Runner::scratch_bytes() const {
   return state_->scratch.bytes();
+}
+
+void Runner::set_logits(bool computed) {
+  state_->logits = computed;
 }
 
 void Runner::set_tap(Tap tap) {

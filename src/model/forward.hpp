@@ -78,6 +78,7 @@ class Runner {
   // Of the cross-attention (null without): its bytes grow with encode().
   const KvCache* source_cache() const;
   std::size_t scratch_bytes() const;
+  void set_logits(bool computed);  // false: forward() ends with the hidden states (true at first)
   void set_tap(Tap tap);
 
  private:
