@@ -49,8 +49,12 @@ std::uint64_t weight_bytes_per_token(const model::Model& model) {
   std::uint64_t total = bytes_of(model.head.logits);
   for (const model::Layer& layer : model.output_stack().layers) {
     for (const model::Branch& branch : layer.branches) {
-      if (const auto& a = branch.attention)
-        total += bytes_of(a->q) + bytes_of(a->k) + bytes_of(a->v) + bytes_of(a->o);
+      if (const auto& a = branch.attention) {
+        total += bytes_of(a->q) + bytes_of(a->o);
+        // K and V of the encoder's output are computed once, by encode().
+        if (a->spec->source == contract::AttentionSource::self)
+          total += bytes_of(a->k) + bytes_of(a->v);
+      }
       if (const auto& f = branch.ffn)
         total += bytes_of(f->gate) + bytes_of(f->up) + bytes_of(f->down);
     }
@@ -63,11 +67,19 @@ Timings collect_timings(const model::Model& model, Session& session) {
   t.phases = session.times();
   t.weight_bytes_per_token = weight_bytes_per_token(model);
   t.cache = session.cache().bytes();
+  const model::CacheBytes source = session.runner().source_cache() != nullptr
+                                       ? session.runner().source_cache()->bytes()
+                                       : model::CacheBytes{};
   // The cache grew by decode_tokens while decoding, so a step read the bytes of the mean length.
-  const auto held = static_cast<double>(session.tokens().size());
+  const auto held = static_cast<double>(session.cache().length(0));
   const double mean = held - static_cast<double>(t.phases.decode_tokens) / 2;
   const auto bytes = static_cast<double>(t.cache.payload + t.cache.scales);
   t.cache_bytes_per_token = held > 0 ? static_cast<std::uint64_t>(bytes * mean / held) : 0;
+  t.cache_bytes_per_token += source.payload + source.scales;
+  t.cache.payload += source.payload;
+  t.cache.scales += source.scales;
+  t.cache.rounding += source.rounding;
+  t.cache.metadata += source.metadata;
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0)
     t.peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
@@ -88,6 +100,8 @@ std::string timings_text(const Timings& t) {
   std::ostringstream out;
   line(out, "load", t.load_seconds, "");
   line(out, "tokenize", t.tokenize_seconds, "");
+  if (p.encode_tokens > 0)
+    line(out, "encode", p.encode_seconds, rate(p.encode_tokens, p.encode_seconds));
   line(out, "prefill", p.prefill_seconds, rate(p.prefill_tokens, p.prefill_seconds));
   std::string decode = rate(p.decode_tokens, p.decode_seconds);
   if (p.decode_tokens > 0)
@@ -113,7 +127,8 @@ std::string timings_json(const Timings& t) {
   const PhaseTimes& p = t.phases;
   std::ostringstream out;
   out << std::setprecision(9) << "{\"load_s\": " << t.load_seconds
-      << ", \"tokenize_s\": " << t.tokenize_seconds << ", \"prefill_tokens\": " << p.prefill_tokens
+      << ", \"tokenize_s\": " << t.tokenize_seconds << ", \"encode_tokens\": " << p.encode_tokens
+      << ", \"encode_s\": " << p.encode_seconds << ", \"prefill_tokens\": " << p.prefill_tokens
       << ", \"prefill_s\": " << p.prefill_seconds << ", \"prefill_tokens_per_s\": "
       << per_second(static_cast<double>(p.prefill_tokens), p.prefill_seconds)
       << ", \"decode_tokens\": " << p.decode_tokens << ", \"decode_s\": " << p.decode_seconds

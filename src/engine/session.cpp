@@ -21,7 +21,21 @@ constexpr std::size_t kSequence = 0;
 model::CacheOptions cache_options(const model::Model& model, const SessionOptions& options) {
   model::CacheOptions cache = options.cache;
   if (cache.max_tokens == 0) cache.max_tokens = model.contract.max_positions;
+  cache.n_sequences = std::max<std::size_t>(options.n_beams, 1);
   return cache;
+}
+
+// Most tokens of one step: the prefill chunk, but a whole source and every beam must fit.
+std::size_t step_tokens(const model::Model& model, const SessionOptions& options,
+                        std::size_t max_tokens) {
+  const std::size_t chunk = model::chunk_for(model, {max_tokens, options.source_length, 0},
+                                             std::max<std::size_t>(options.prefill_chunk, 1));
+  return std::max(chunk, options.n_beams);
+}
+
+void check_generates(const model::Model& model) {
+  if (!model.decoder || model.contract.head.kind != contract::HeadKind::lm)
+    base::reject("model", "has no decoder with a language head: it cannot generate");
 }
 
 }  // namespace
@@ -30,7 +44,8 @@ struct Session::State {
   State(const model::Model& model_, base::ThreadPool& pool, const SessionOptions& options)
       : model(model_),
         max_tokens(cache_options(model_, options).max_tokens),
-        chunk(std::min(std::max<std::size_t>(options.prefill_chunk, 1), max_tokens)),
+        chunk(step_tokens(model_, options, max_tokens)),
+        source_length(options.source_length),
         cache(model_, cache_options(model_, options)),
         runner(model_, cache, pool, chunk,
                options.total_length != 0 ? options.total_length : max_tokens) {
@@ -38,12 +53,13 @@ struct Session::State {
   }
 
   const model::Model& model;
-  std::size_t max_tokens, chunk;
+  std::size_t max_tokens, chunk, source_length;
   model::KvCache cache;
   model::Runner runner;
   std::vector<std::int32_t> tokens;  // held by the cache
   PhaseTimes times;
 
+  void restart_times(std::size_t n_tokens);  // but what encode() took
   void check_length(std::size_t n) const;
   std::size_t keep_prefix(std::span<const std::int32_t> ids);
   void run(std::span<const std::int32_t> ids, model::Want want);
@@ -51,6 +67,14 @@ struct Session::State {
   FinishReason decode(Sampler& sampler, const GenerateOptions& options,
                       const std::function<bool(std::int32_t)>& on_token);
 };
+
+void Session::State::restart_times(std::size_t n_tokens) {
+  PhaseTimes next;
+  next.encode_seconds = times.encode_seconds;
+  next.encode_tokens = times.encode_tokens;
+  next.token_seconds.reserve(n_tokens);
+  times = std::move(next);
+}
 
 void Session::State::check_length(std::size_t n) const {
   if (n == 0) base::reject("prompt", "is empty");
@@ -124,15 +148,98 @@ FinishReason Session::generate(std::span<const std::int32_t> ids, Sampler& sampl
                                const GenerateOptions& options,
                                const std::function<bool(std::int32_t)>& on_token) {
   State& s = *state_;
-  if (s.model.contract.head.kind == contract::HeadKind::none)
-    base::reject("model", "has no output head: it cannot generate");
+  check_generates(s.model);
   s.check_length(ids.size());
-  s.times = {};
-  s.times.token_seconds.reserve(std::min(options.max_new_tokens, s.max_tokens));
+  s.restart_times(std::min(options.max_new_tokens, s.max_tokens));
   const std::size_t held = s.keep_prefix(ids);
   if (!s.prefill(ids.subspan(held), options.stop_requested)) return FinishReason::interrupted;
-  for (const std::int32_t id : ids) sampler.accept(id);
+  sampler.start(ids);
   return s.decode(sampler, options, on_token);
+}
+
+void Session::encode(std::span<const std::int32_t> source) {
+  State& s = *state_;
+  check_generates(s.model);
+  if (!s.model.encoder) base::reject("model", "has no encoder");
+  if (source.empty()) base::reject("source", "is empty");
+  if (source.size() > s.source_length)
+    base::reject("source", "too many tokens", base::cat(source.size()),
+                 base::cat("at most ", s.source_length));
+  const Clock::time_point start = Clock::now();
+  s.cache.clear(kSequence);
+  s.tokens.clear();
+  const model::Slice slice{kSequence, source, model::Want::none};
+  s.runner.encode({&slice, 1});
+  s.times.encode_seconds = seconds_since(start);
+  s.times.encode_tokens = source.size();
+}
+
+namespace {
+
+// The beams as sequences of the cache; all read the one encoded source. They share what they have
+// in common.
+class BeamDecoder : public BeamModel {
+ public:
+  BeamDecoder(model::Runner& runner, model::KvCache& cache, PhaseTimes& times)
+      : runner_(runner), cache_(cache), times_(times) {}
+
+  // Until the first advance() there is one sequence, the prompt.
+  std::span<const float> logits(std::size_t beam) override {
+    return {runner_.logits(started_ ? beam : 0), runner_.n_outputs()};
+  }
+
+  void advance(std::span<const std::size_t> parents, std::span<const std::int32_t> ids) override {
+    const Clock::time_point start = Clock::now();
+    parents_.assign(cache_.options().n_sequences, kSequence);
+    if (started_) std::copy(parents.begin(), parents.end(), parents_.begin());
+    started_ = true;
+    cache_.reorder(parents_);
+    slices_.clear();
+    for (std::size_t beam = 0; beam < ids.size(); ++beam) {
+      model::Slice slice{beam, ids.subspan(beam, 1), model::Want::last};
+      slice.source = kSequence;
+      slices_.push_back(slice);
+    }
+    runner_.forward(slices_);
+    times_.token_seconds.push_back(seconds_since(start));
+    times_.decode_seconds += times_.token_seconds.back();
+    ++times_.decode_tokens;
+  }
+
+ private:
+  model::Runner& runner_;
+  model::KvCache& cache_;
+  PhaseTimes& times_;
+  bool started_ = false;
+  std::vector<std::size_t> parents_;
+  std::vector<model::Slice> slices_;
+};
+
+}  // namespace
+
+Session::SearchResult Session::search(std::span<const std::int32_t> ids, TokenRules& rules,
+                                      const BeamOptions& options) {
+  State& s = *state_;
+  check_generates(s.model);
+  s.check_length(ids.size());
+  QUERN_ASSERT(options.n_beams <= s.cache.options().n_sequences);
+  s.restart_times(s.max_tokens);
+  for (std::size_t beam = 0; beam < s.cache.options().n_sequences; ++beam) s.cache.clear(beam);
+  s.tokens.clear();
+  SearchResult result{{Hypothesis{}}, FinishReason::interrupted};
+  if (!s.prefill(ids, options.stop_requested)) return result;
+  s.tokens.clear();  // the sequences are not the prompt's any more
+  const Clock::time_point start = Clock::now();
+  BeamDecoder decoder(s.runner, s.cache, s.times);
+  BeamOptions bounded = options;  // the last token needs no place in the cache
+  bounded.max_length = std::min(options.max_length, s.max_tokens + 1);
+  result.hypotheses = beam_search(decoder, ids, rules, bounded);
+  s.times.sampling_seconds = seconds_since(start) - s.times.decode_seconds;
+  const Hypothesis& best = result.hypotheses.front();
+  const bool ended = !best.ids.empty() && std::find(options.ends.begin(), options.ends.end(),
+                                                    best.ids.back()) != options.ends.end();
+  if (best.finished) result.reason = ended ? FinishReason::stop : FinishReason::length;
+  return result;
 }
 
 void Session::evaluate(std::span<const std::int32_t> ids,
