@@ -14,6 +14,9 @@ int cmd_inspect(const std::vector<std::string>& arguments);
 int cmd_logits(const std::vector<std::string>& arguments);
 int cmd_tokenize(const std::vector<std::string>& arguments);
 int cmd_bench(const std::vector<std::string>& arguments);
+int cmd_embed(const std::vector<std::string>& arguments);
+int cmd_classify(const std::vector<std::string>& arguments);
+int cmd_fill(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);
 
 }  // namespace quern::tool

@@ -25,6 +25,9 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"run", cmd_run, "answer a prompt, printing tokens as they come and a timing table"},
+    {"embed", cmd_embed, "texts to vectors, as JSON lines or a NumPy array"},
+    {"classify", cmd_classify, "labels of texts, or of each of their tokens, with probabilities"},
+    {"fill", cmd_fill, "the most probable tokens for the mask tokens of a text"},
     {"inspect", cmd_inspect, "print the model's architecture, equations and parameters as a table"},
     {"verify", cmd_verify, "check a model: checksums, shapes, causality, kernels, cache, positions"},
     {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},

@@ -1,0 +1,112 @@
+// quern embed: one vector for each text, as JSON lines or a NumPy array.
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+#include "arguments.hpp"
+#include "base/error.hpp"
+#include "command.hpp"
+#include "engine/packed_batch.hpp"
+#include "npy.hpp"
+#include "signals.hpp"
+#include "text_input.hpp"
+
+namespace quern::tool {
+
+namespace {
+
+struct EmbedOptions {
+  ModelOptions model;
+  InputOptions input;
+  std::string output, pooling;
+  bool normalize = false, no_normalize = false;
+};
+
+// The contract's way of pooling, else the mean (of a decoder, which sees only what came before: the last).
+contract::Pooling pooling_of(const contract::Contract& contract, const EmbedOptions& options) {
+  const bool decoder = contract.kind == contract::ModelKind::decoder;
+  contract::Pooling pooling =
+      contract.pooling.value_or(contract::Pooling{decoder ? contract::Pool::last : contract::Pool::mean, true});
+  if (options.pooling == "mean") pooling.mode = contract::Pool::mean;
+  if (options.pooling == "first" || options.pooling == "cls") pooling.mode = contract::Pool::first;
+  if (options.pooling == "last") pooling.mode = contract::Pool::last;
+  if (options.normalize) pooling.normalize = true;
+  if (options.no_normalize) pooling.normalize = false;
+  return pooling;
+}
+
+// To length 1; a vector of zeros stays.
+void normalize(std::vector<float>& vector) {
+  double square = 0;
+  for (const float x : vector) square += double{x} * x;
+  const double length = std::sqrt(square);
+  if (!(length > 0)) return;
+  for (float& x : vector) x = static_cast<float>(x / length);
+}
+
+void print_json(std::size_t index, const std::vector<float>& vector) {
+  std::string line = "{\"index\": " + std::to_string(index) + ", \"embedding\": [";
+  std::array<char, 32> digits{};
+  for (std::size_t i = 0; i < vector.size(); ++i) {
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), vector[i]).ptr;
+    line += i == 0 ? "" : ", ";
+    line.append(digits.data(), end);
+  }
+  std::cout << line << "]}\n";
+}
+
+void check_finite(const std::vector<float>& vector, const std::string& where) {
+  for (const float x : vector)
+    if (!std::isfinite(x)) base::reject(where, "the model's output is not finite");
+}
+
+void add_embed_options(CLI::App& app, EmbedOptions& options) {
+  add_model_options(app, options.model);
+  add_input_options(app, options.input, Pairs::no);
+  app.add_option("--pooling", options.pooling, "mean, first (cls) or last (the model's, else mean)")
+      ->check(CLI::IsMember({"mean", "first", "cls", "last"}));
+  CLI::Option* yes = app.add_flag("--normalize", options.normalize, "vectors of length 1 (the model's, else yes)");
+  app.add_flag("--no-normalize", options.no_normalize, "vectors as they come")->excludes(yes);
+  app.add_option("-o,--output", options.output, "a NumPy array [texts, d_model] in place of JSON lines: OUT.npy");
+  app.footer("examples:\n  quern embed -m MODEL -p \"a text\"\n  quern embed -m MODEL -f texts.txt -o vectors.npy\n"
+             "  quern embed -m MODEL -f texts.jsonl > vectors.jsonl");
+}
+
+}  // namespace
+
+int cmd_embed(const std::vector<std::string>& arguments) {
+  CLI::App app("Writes one vector for each text, in the order of the texts.", "quern embed");
+  EmbedOptions options;
+  add_embed_options(app, options);
+  if (parse_arguments(app, arguments)) return 0;
+  const LoadedModel loaded = load_model(options.model);
+  const contract::Contract& contract = loaded.model->contract;
+  if (contract.kind == contract::ModelKind::encoder_decoder)
+    base::reject(loaded.model->weights.where(), "an encoder-decoder has no text vectors");
+  const contract::Pooling pooling = pooling_of(contract, options);
+  const std::vector<InputItem> items =
+      read_inputs(loaded, options.input, context_length(loaded, options.model));
+  std::vector<engine::PackedSequence> sequences;
+  for (const InputItem& item : items) sequences.push_back({item.ids, item.types});
+  std::unique_ptr<NpyWriter> file;
+  if (!options.output.empty()) file = std::make_unique<NpyWriter>(options.output, items.size(), contract.d_model);
+  catch_signals();
+  std::vector<float> vector(contract.d_model);
+  const engine::PackOptions pack{options.model.prefill_chunk, false, interrupted};
+  const bool done = engine::run_packed(
+      *loaded.model, *loaded.pool, sequences, pack, [&](const engine::PackedResult& result) {
+        const InputItem& item = items[result.index];
+        result.runner.pool(pooling.mode, result.first_hidden, item.ids.size(), vector.data());
+        check_finite(vector, item.where);
+        if (pooling.normalize) normalize(vector);
+        if (file) file->write_row(vector);
+        else print_json(result.index, vector);
+      });
+  if (done && file) file->finish();
+  return 0;
+}
+
+}  // namespace quern::tool

@@ -1,0 +1,21 @@
+#include "ranking.hpp"
+
+#include <cmath>
+
+#include "engine/scores.hpp"
+
+namespace quern::tool {
+
+std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation) {
+  engine::check_finite(logits, 0);
+  std::vector<float> scores(logits.begin(), logits.end());
+  if (activation == Activation::softmax) engine::log_softmax(scores);
+  std::vector<Ranked> ranked;
+  for (const std::size_t i : engine::best_indexes(scores, k)) {
+    const double score = scores[i];
+    ranked.push_back({i, activation == Activation::softmax ? std::exp(score) : 1 / (1 + std::exp(-score))});
+  }
+  return ranked;
+}
+
+}  // namespace quern::tool

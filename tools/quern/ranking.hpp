@@ -1,0 +1,20 @@
+// The most probable of a row of logits, for people and for JSON.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace quern::tool {
+
+struct Ranked {
+  std::size_t index;
+  double probability;
+};
+
+enum class Activation { softmax, sigmoid };
+
+// The k best, best first (equal ones by index). Input error when a logit is not finite.
+std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation);
+
+}  // namespace quern::tool
