@@ -1,0 +1,124 @@
+"""Tiny encoders with heads through embed, classify and fill, against the reference implementation
+(tests/data/encoders, scripts/make_encoder_goldens.py): texts, pairs, lines of ids, packed and one by one."""
+import json
+import math
+import pathlib
+import tempfile
+
+from harness import CONVERT, QUERN, SOURCE, check, need, run
+
+need("numpy")
+import numpy as np  # noqa: E402
+
+ROOT = SOURCE / "tests/data/encoders"
+
+
+def lines(result):
+    return [json.loads(line) for line in result.stdout.decode().splitlines()]
+
+
+def inputs(cases, folder, by_ids):
+    """Options that give the cases to a command: JSON lines of texts, or lines of ids."""
+    if by_ids:
+        (folder / "in").write_text("".join(" ".join(map(str, c["ids"])) + "\n" for c in cases))
+        return ["--ids-file", folder / "in"]
+    rows = [{"text": c["text"][0], "pair": c["text"][1]} if isinstance(c["text"], list) else {"text": c["text"]}
+            for c in cases]
+    (folder / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return ["-f", folder / "in.jsonl"]
+
+
+def close(got, want, what):
+    check(np.allclose(got, want, rtol=1e-3, atol=2e-5), f"{what}: {got}, expected {want}")
+
+
+def check_labels(found, case, names, what):
+    by_token = isinstance(case["probabilities"][0], list)
+    rows = [t["labels"] for t in found["tokens"]] if by_token else [found["labels"]]
+    wanted = case["probabilities"] if by_token else [case["probabilities"]]
+    check(len(rows) == len(wanted), f"{what}: {len(rows)} rows, expected {len(wanted)}")
+    if by_token:
+        check([t["id"] for t in found["tokens"]] == case["ids"], f"{what}: other ids")
+    for row, want in zip(rows, wanted):
+        check([r["probability"] for r in row] == sorted((r["probability"] for r in row), reverse=True),
+              f"{what}: not in order")
+        close([{r["label"]: r["probability"] for r in row}[name] for name in names], want, what)
+
+
+def classify(model, name, cases, folder):
+    config = json.loads((ROOT / name / "config.json").read_text())
+    names = [config["id2label"][str(i)] for i in range(len(config["id2label"]))]
+    for by_ids in (True, False):
+        some = [c for c in cases if not (by_ids and isinstance(c["text"], list))]
+        for step in ("512", "1"):
+            result = run(QUERN, "classify", "-m", model, *inputs(some, folder, by_ids), "--output", "json", "-ub", step,
+                         "--top-k", len(names))
+            found = lines(result)
+            check(len(found) == len(some), f"{name}: {len(found)} results of {len(some)}")
+            for index, (one, case) in enumerate(zip(found, some)):
+                check(one["index"] == index, f"{name}: not in order")
+                check_labels(one, case, names, f"{name} {case['text']}")
+    best = run(QUERN, "classify", "-m", model, *inputs(cases[:1], folder, True)).stdout.decode()
+    check(any(label in best for label in names), f"{name}: no label in {best!r}")
+
+
+def fill(model, name, cases, folder):
+    for by_ids in (True, False):
+        found = lines(run(QUERN, "fill", "-m", model, *inputs(cases, folder, by_ids), "--output", "json"))
+        for one, case in zip(found, cases):
+            check([m["position"] for m in one["masks"]] == case["masks"], f"{name}: other masks")
+            for mask, best in zip(one["masks"], case["best"]):
+                check([f["id"] for f in mask["fillings"]] == [i for i, _ in best], f"{name}: {mask}, expected {best}")
+                close([f["probability"] for f in mask["fillings"]], [p for _, p in best], name)
+    refused = run(QUERN, "fill", "-m", model, "-p", "no mask", expect=3)
+    check(b"no mask token" in refused.stderr, f"{name}: {refused.stderr}")
+
+
+def embed(model, name, cases, folder):
+    for by_ids in (True, False):
+        given = inputs(cases, folder, by_ids)
+        for mode in ("first", "last", "mean"):
+            run(QUERN, "embed", "-m", model, *given, "--pooling", mode, "--no-normalize", "-o", folder / "out.npy")
+            got = np.load(folder / "out.npy")
+            close(got, [c[mode] for c in cases], f"{name} {mode}")
+            json_lines = lines(run(QUERN, "embed", "-m", model, *given, "--pooling", mode, "--no-normalize", "-ub", 1))
+            check(np.array([x["embedding"] for x in json_lines], np.float32).tobytes() == got.tobytes(),
+                  f"{name}: JSON lines one by one are not the packed array")
+            unit = lines(run(QUERN, "embed", "-m", model, *given, "--pooling", mode, "--normalize"))
+            check(all(abs(math.dist(x["embedding"], [0] * got.shape[1]) - 1) < 1e-5 for x in unit),
+                  f"{name}: not of length 1")
+
+
+def limits(model, folder):
+    """64 positions: longer text is cut with a notice or refused, ids are refused."""
+    long = "the cat " * 200
+    cut = run(QUERN, "embed", "-m", model, "-p", long)
+    check(b"1 of 1 inputs cut to 64" in cut.stderr, f"no notice: {cut.stderr}")
+    refused = run(QUERN, "embed", "-m", model, "-p", long, "--no-truncate", expect=3)
+    check(b"too many tokens (got 402, expected at most 64)" in refused.stderr, f"{refused.stderr}")
+    (folder / "in").write_text("5 " * 65)
+    run(QUERN, "embed", "-m", model, "--ids-file", folder / "in", expect=3)
+    for bad in ("5 x\n", "5\n\n6\n", "5 -1\n", "5 99999\n"):
+        (folder / "in").write_text(bad)
+        run(QUERN, "embed", "-m", model, "--ids-file", folder / "in", expect=3)
+    for bad in (b"{\"no\": 1}\n", b"[1]\n", b"{\"text\": 5}\n", b"{"):
+        run(QUERN, "embed", "-m", model, "--jsonl", stdin=bad, expect=3)
+    run(QUERN, "fill", "-m", model, "-p", "x", expect=3)
+    run(QUERN, "classify", "-m", model, "-p", "x", expect=3)
+
+
+def main():
+    n = 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for source in sorted(p for p in ROOT.iterdir() if p.is_dir()):
+            cases = json.loads((source / "expected.json").read_text())
+            model = folder / source.name
+            run(CONVERT, source, model, "--type", "f32")
+            {"fill": fill, "embed": embed}.get(source.name, classify)(model, source.name, cases, folder)
+            n += len(cases)
+        limits(folder / "embed", folder)
+    print(f"{n} inputs of embed, classify and fill equal to the reference, as text and as ids")
+
+
+main()
