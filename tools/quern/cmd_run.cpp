@@ -1,6 +1,7 @@
 // quern run: one prompt, one answer (of a search: the best ones). Tokens on standard output as they come; the
 // timing table and every notice on standard error.
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -116,7 +117,11 @@ int cmd_run(const std::vector<std::string>& arguments) {
   engine::SessionOptions session_settings =
       session_options(loaded, options.model, task.prompt.size() + task.plan.max_new_tokens);
   session_settings.source_length = task.source.size();
-  session_settings.n_beams = searches ? task.plan.beams.n_beams : 1;
+  if (searches) {  // every beam has a sequence of the cache, no longer than it can get
+    session_settings.n_beams = task.plan.beams.n_beams;
+    session_settings.cache.max_tokens =
+        std::min(session_settings.cache.max_tokens, task.prompt.size() + task.plan.max_new_tokens);
+  }
   engine::Session session(*loaded.model, *loaded.pool, session_settings);
   catch_signals();
   AnswerPrinter printer(loaded, options);
