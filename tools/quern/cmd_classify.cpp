@@ -74,7 +74,8 @@ class Printer {
       text.clear();
       json["tokens"] = tokens(result, text);
     }
-    if (options_.output == "json") std::cout << json.dump() << "\n";
+    if (options_.output == "json")
+      std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
     else write_model_text(text);
   }
 
