@@ -60,8 +60,7 @@ namespace {
 
 std::int64_t layer_count(const Json& count, const std::string& where) {
   const bool number = count.is_number_unsigned() || count.is_number_integer();
-  if (!number)
-    base::reject(where, "not a number of layers", base::printable(count.dump(), 60));
+  if (!number) base::reject(where, "not a number of layers", base::printable(count.dump(), 60));
   const std::int64_t n = count.is_number_unsigned() && count.get<std::uint64_t>() > INT64_MAX
                              ? INT64_MAX
                              : count.get<std::int64_t>();
@@ -70,8 +69,8 @@ std::int64_t layer_count(const Json& count, const std::string& where) {
   return n;
 }
 
-// "share": {"period": p, "by": expression over $layer}: neighbouring layers of one value form a group whose
-// repetitions of p layers use the same weights.
+// "share": {"period": p, "by": expression over $layer}: neighbouring layers of one value form a
+// group whose repetitions of p layers use the same weights.
 Json shared_groups(const std::vector<std::string>& blocks, const Json& share,
                    const Environment& environment, const std::string& where) {
   base::JsonObject object(share, where);
@@ -90,7 +89,8 @@ Json shared_groups(const std::vector<std::string>& blocks, const Json& share,
     bool periodic = (end - at) % p == 0;
     for (std::size_t i = at; periodic && i + p < end; ++i) periodic = blocks[i] == blocks[i + p];
     if (!periodic)
-      base::reject(where, cat("layers ", at, " to ", end - 1, " do not repeat every ", p, " layers"));
+      base::reject(where,
+                   cat("layers ", at, " to ", end - 1, " do not repeat every ", p, " layers"));
     const std::vector<std::string> pattern(blocks.begin() + static_cast<std::ptrdiff_t>(at),
                                            blocks.begin() + static_cast<std::ptrdiff_t>(at + p));
     groups.push_back({{"pattern", pattern}, {"repeat", (end - at) / p}, {"share_weights", true}});

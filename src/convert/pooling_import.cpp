@@ -60,7 +60,8 @@ void import_modules(const checkpoint::Checkpoint& checkpoint, contract::Contract
     if (kind != "Pooling") continue;
     const std::string file = cat(text_at(module, "path"), "/config.json");
     const std::string config = checkpoint.side_file(file);
-    if (!config.empty()) mode = mode_of(base::parse_json(config, cat(checkpoint.where(), "/", file)));
+    if (!config.empty())
+      mode = mode_of(base::parse_json(config, cat(checkpoint.where(), "/", file)));
     if (!mode)
       notices.push_back(cat(where, ": no single pooling of cls, mean or last token: left out"));
   }
@@ -75,8 +76,10 @@ void import_pooling_type(const checkpoint::Checkpoint& checkpoint, contract::Con
   if (found == config.end() || !found->is_number_integer()) return;
   const std::int64_t type = found->get<std::int64_t>();
   if (type < 1 || type > 3) return;
-  contract.pooling =
-      contract::Pooling{type == 1 ? Pool::mean : type == 2 ? Pool::first : Pool::last, true};
+  contract.pooling = contract::Pooling{type == 1   ? Pool::mean
+                                       : type == 2 ? Pool::first
+                                                   : Pool::last,
+                                       true};
 }
 
 }  // namespace

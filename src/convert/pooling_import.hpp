@@ -1,5 +1,5 @@
-// How a checkpoint makes one vector of a text: the modules of a sentence-transformers directory, or the
-// pooling type of a GGUF file. Not here: doing it (model/finish.hpp).
+// How a checkpoint makes one vector of a text: the modules of a sentence-transformers directory, or
+// the pooling type of a GGUF file. Not here: doing it (model/finish.hpp).
 #pragma once
 
 #include <string>

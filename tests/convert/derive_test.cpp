@@ -74,3 +74,17 @@ TEST_CASE("vectors of their own are put together as rows") {
   CHECK_THROWS_AS(convert::stacked_rows({source.find("a.0"), source.find("a.2")}, "t"),
                   base::Error);
 }
+
+TEST_CASE("labels are the configuration's names in order, or numbered") {
+  const auto labels = [](const char* text) {
+    Json head = {{"labels", Json::parse(text)}};
+    convert::derive_labels(head, "t");
+    return head["labels"];
+  };
+  CHECK(labels(R"({"names": {"1": "b", "0": "a", "10": "x"}, "count": 3})") ==
+        Json::parse(R"(["a", "b", "LABEL_2"])"));
+  CHECK(labels(R"({"names": null, "count": 2})") == Json::parse(R"(["LABEL_0", "LABEL_1"])"));
+  CHECK(labels(R"(["kept"])") == Json::parse(R"(["kept"])"));
+  CHECK_THROWS_AS(labels(R"({"names": null, "count": 0})"), base::Error);
+  CHECK_THROWS_AS(labels(R"({"names": null, "count": 1000000000})"), base::Error);
+}

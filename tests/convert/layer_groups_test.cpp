@@ -84,3 +84,20 @@ TEST_CASE("layers without a block, endless likes and absurd counts are input err
                     base::Error);
   }
 }
+
+TEST_CASE("layers that share weights form groups by a value of the layer") {
+  const auto layers = [](const char* by, int count, int period) {
+    const Json values = {{"n", count}, {"p", period}};
+    const Json text = {{"count", "$n"}, {"block", "if(eq(mod($layer,2),0),a,b)"},
+                       {"share", {{"period", "$p"}, {"by", by}}}};
+    return convert::evaluate_layers(text, environment(values), {}, "t");
+  };
+  CHECK(layers("0", 6, 2) ==
+        Json::parse(R"([{"pattern": ["a", "b"], "repeat": 3, "share_weights": true}])"));
+  CHECK(layers("if(less($layer,4),x,y)", 8, 2) ==
+        Json::parse(R"([{"pattern": ["a", "b"], "repeat": 2, "share_weights": true},
+                        {"pattern": ["a", "b"], "repeat": 2, "share_weights": true}])"));
+  CHECK_THROWS_AS(layers("0", 6, 1), base::Error);   // the blocks alternate
+  CHECK_THROWS_AS(layers("0", 5, 2), base::Error);   // half a pattern is left
+  CHECK_THROWS_AS(layers("0", 6, 0), base::Error);
+}

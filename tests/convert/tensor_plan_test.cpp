@@ -35,3 +35,17 @@ TEST_CASE("every place of a rule is filled from the name, in names and in transf
   CHECK_FALSE(names.has_rule("decoder.0.1.expert.x.gate.weight"));
   CHECK_FALSE(names.has_rule("decoder.0.1.expert.3.gate.weight.more"));
 }
+
+TEST_CASE("a recipe's numbers of the layer stand in names") {
+  test::MemoryCheckpoint source(checkpoint::SourceKind::hugging_face, "{}");
+  source.add("group.0.inner.0.weight", {4, 4});
+  const Json section = Json::parse(R"~({
+    "prefixes": [""], "ignore_tensors": [],
+    "numbers": {"g": "div(sub($layer,mod($layer,$inner)),$inner)", "k": "mod($layer,$inner)"},
+    "tensors": {"encoder.{l}.0.q.*": "group.{g}.inner.{k}.*"} })~");
+  const convert::NameMap names(section, source, "recipe");
+  const Json values = {{"inner", 3}};
+  convert::Environment environment;
+  environment.find = [&](std::string_view path) { return convert::find_path(values, path); };
+  CHECK(names.source_of("encoder.7.0.q.bias", environment).from.front() == "group.2.inner.1.bias");
+}
