@@ -1,4 +1,4 @@
-"""Every decoder family that GGUF has: a fixture's tensors written as a GGUF file, with the names, permutations and
+"""Every family that GGUF has: a fixture's tensors written as a GGUF file, with the names, permutations and
 fused orders of llama.cpp's converters, gives the logits of the Hugging Face form."""
 import json
 import pathlib
@@ -283,6 +283,66 @@ def mistral(w):
     w.u32("attention.sliding_window", w.get("sliding_window"))
 
 
+def bert(w):
+    w.sizes(layer(w), rope=False)
+    w.out.add_bool("bert.attention.causal", False)
+    w.u32("pooling_type", 1)
+    for l in range(w.layers):
+        for old, new in {"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
+                         "attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
+                         "intermediate.dense": "ffn_up", "output.dense": "ffn_down",
+                         "output.LayerNorm": "layer_output_norm"}.items():
+            w.copy(f"bert.encoder.layer.{l}.{old}", f"blk.{l}.{new}")
+    w.copy("bert.embeddings.word_embeddings", "token_embd")
+    w.copy("bert.embeddings.position_embeddings", "position_embd")
+    w.copy("bert.embeddings.token_type_embeddings", "token_types")
+    w.copy("bert.embeddings.LayerNorm", "token_embd_norm")
+
+
+def modern_bert(w):
+    w.sizes(("epsilon", w.get("norm_eps")), rope=False)
+    w.out.add_bool("modern-bert.attention.causal", False)
+    w.u32("attention.sliding_window", w.get("local_attention"))
+    w.u32("attention.sliding_window_pattern", w.get("global_attn_every_n_layers"))
+    for kind, key in (("full", "rope.freq_base"), ("sliding", "rope.freq_base_swa")):
+        w.f32(key, w.get("rope_parameters")[kind + "_attention"]["rope_theta"])
+    for l in range(w.layers):
+        for old, new in {"attn_norm": "attn_norm", "attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "mlp_norm": "ffn_norm",
+                         "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down"}.items():
+            w.copy(f"model.layers.{l}.{old}", f"blk.{l}.{new}")
+    w.copy("model.embeddings.tok_embeddings", "token_embd")
+    w.copy("model.embeddings.norm", "token_embd_norm")
+    w.copy("model.final_norm", "output_norm")
+
+
+def t5(w):
+    for key, name in {"block_count": "num_layers", "decoder_block_count": "num_decoder_layers", "embedding_length": "d_model",
+                      "feed_forward_length": "d_ff", "attention.head_count": "num_heads", "attention.key_length": "d_kv",
+                      "attention.value_length": "d_kv", "attention.relative_buckets_count": "relative_attention_num_buckets",
+                      "decoder_start_token_id": "decoder_start_token_id"}.items():
+        w.u32(key, w.get(name))
+    w.u32("context_length", 512)
+    w.f32("attention.layer_norm_epsilon", w.get("layer_norm_epsilon"))
+    w.f32("attention.layer_norm_rms_epsilon", w.get("layer_norm_epsilon"))
+    for stack, short, ffn in (("encoder", "enc", 1), ("decoder", "dec", 2)):
+        for l in range(w.get("num_layers" if stack == "encoder" else "num_decoder_layers")):
+            p, q = f"{stack}.block.{l}.layer.", f"{short}.blk.{l}."
+            for part in "qkvo":
+                w.copy(f"{p}0.SelfAttention.{part}", f"{q}attn_{part}")
+                w.copy(f"{p}1.EncDecAttention.{part}", f"{q}cross_attn_{part}")
+            w.copy(p + "0.SelfAttention.relative_attention_bias", q + "attn_rel_b")
+            w.copy(p + "0.layer_norm", q + "attn_norm")
+            w.copy(p + f"{ffn}.layer_norm", q + "ffn_norm")
+            if ffn == 2:
+                w.copy(p + "1.layer_norm", q + "cross_attn_norm")
+            dense = f"{p}{ffn}.DenseReluDense."
+            for old, new in {"wi": "ffn_up", "wi_0": "ffn_gate", "wi_1": "ffn_up", "wo": "ffn_down"}.items():
+                w.copy(dense + old, q + new)
+        w.copy(f"{stack}.final_layer_norm", f"{short}.output_norm")
+    w.copy("shared", "token_embd")
+    w.copy("lm_head", "output")
+
+
 # Fixture -> architecture, writer, changes of the configuration (what the GGUF form fixes).
 CASES = {
     "llama2": ("llama", paired), "llama-wide": ("llama", paired), "mistral-swa": ("llama", mistral),
@@ -292,13 +352,20 @@ CASES = {
     "qwen3": ("qwen3", plain), "glm": ("chatglm", glm), "glm4": ("glm4", glm), "gemma": ("gemma", gemma),
     "gemma2": ("gemma2", gemma), "gemma3": ("gemma3", gemma), "phi3": ("phi3", phi3), "phi3-longrope": ("phi3", phi3),
     "olmo2": ("olmo2", olmo2), "cohere": ("command-r", cohere), "granite": ("granite", granite), "gpt2": ("gpt2", gpt2),
-    "smollm3-nope": ("smollm3", paired, {"no_rope_layers": None}),
+    "smollm3-nope": ("smollm3", paired, {"no_rope_layers": None}), "bert": ("bert", bert),
+    "modernbert": ("modern-bert", modern_bert),
+    "t5": ("t5", t5, {"relative_attention_max_distance": 128}),
+    "flan-t5": ("t5", t5, {"relative_attention_max_distance": 128, "scale_decoder_outputs": True}),
 }
 
 
-def logits(model, folder):
+def logits(model, folder, arch):
+    """Logits, or the hidden states of an encoder, whose GGUF form has no head."""
     (folder / "ids").write_text(" ".join(map(str, IDS)))
-    run(QUERN, "logits", "-m", model, "--ids-file", folder / "ids", "-ctk", "f32", "-ctv", "f32", "-o", folder / "o.npy")
+    options = ["-ctk", "f32", "-ctv", "f32", "--hidden" if arch.endswith("bert") else "-o", folder / "o.npy"]
+    if arch == "t5":
+        options += ["--encoder-ids-file", folder / "ids"]
+    run(QUERN, "logits", "-m", model, "--ids-file", folder / "ids", *options)
     return np.load(folder / "o.npy").astype(np.float64)
 
 
@@ -319,7 +386,7 @@ def main():
             writer.close()
             run(CONVERT, source, folder / "hf", "--type", "f32")
             run(CONVERT, folder / "model.gguf", folder / "gguf", "--type", "f32", "--strict")
-            want, got = logits(folder / "hf", folder), logits(folder / "gguf", folder)
+            want, got = logits(folder / "hf", folder, arch), logits(folder / "gguf", folder, arch)
             error = np.abs(got - want).max() / want.std()
             check(got.shape == want.shape and error < 1e-4, f"{fixture} as {arch}: differs by {error:.2e} of std")
             covered.append(f"{fixture} {error:.0e}")
