@@ -58,7 +58,7 @@ struct NormArgs {
 
 enum class ActivationOp { relu, silu, gelu_erf, gelu_tanh, gelu_quick, tanh };
 
-inline constexpr std::size_t kMaxFormats = 16;
+inline constexpr std::size_t kMaxFormats = 32;
 
 struct Kernels {
   const char* name;                        // "avx512vnni"

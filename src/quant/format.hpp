@@ -33,6 +33,17 @@ enum class FormatId : std::uint32_t {
   q4_1 = 33,
   q5_0 = 34,
   q5_1 = 35,
+  q4_k = 36,
+  q5_k = 37,
+  q6_k = 38,
+  mxfp4 = 40,
+  int4_g32 = 48,  // GPTQ, AWQ, compressed-tensors: scale and zero point per group of columns
+  int4_g64 = 49,
+  int4_g128 = 50,
+  int4_f32 = 51,
+  int8_g32 = 52,
+  int8_g128 = 53,
+  f8_e4m3 = 56,  // FP8 with scales per row and 128 columns
 };
 
 inline constexpr std::size_t kPanelRows = 16;
@@ -43,7 +54,7 @@ inline constexpr std::size_t kLineBytes = 64;
 struct FormatTraits {
   FormatId id;
   std::string_view name;
-  std::size_t column_step;       // columns are padded with zeros to a multiple of this (1, 2 or 32)
+  std::size_t column_step;       // columns are padded with zeros to a multiple of this (1, 2, 4 or 32)
   std::size_t activation_group;  // columns per activation scale; 0: activations stay float
   bool integer;                  // int8 dot products
   bool foreign;                  // a keep format

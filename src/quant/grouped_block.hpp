@@ -26,6 +26,10 @@ inline std::size_t nibble_byte(std::size_t row, std::size_t column) {
 inline unsigned nibble_shift(std::size_t column) {
   return column % 8 < 4 ? 0 : 4;
 }
+// Where an 8-bit code lies.
+inline std::size_t byte_line_byte(std::size_t row, std::size_t column) {
+  return column / 4 * kLineBytes + row * 4 + column % 4;
+}
 
 // Where its fifth bit lies: byte of the high-bit area and bit in that byte (u64 little-endian).
 inline std::size_t high_bit_byte(std::size_t row, std::size_t column) {

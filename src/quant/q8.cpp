@@ -5,16 +5,13 @@
 #include <cstring>
 
 #include "quant/f16_scale.hpp"
+#include "quant/grouped_block.hpp"
 
 namespace quern::quant {
 
 namespace {
 
 constexpr float kLargestCode = 127;
-
-std::size_t code_byte(std::size_t row, std::size_t column) {
-  return column / 4 * kLineBytes + row * 4 + column % 4;
-}
 
 // Divisors of the largest value that are tried: a slightly wider step often lies better on the 32 values,
 // and much better where the source was itself a grid (a dequantized 4-bit file: half the error).
@@ -82,7 +79,7 @@ void Q8::encode(const float* values, std::size_t stride, std::size_t columns, co
       std::memcpy(scales + (begin / kGroupColumns * kPanelRows + row) * 2, &bits, 2);
       const float inverse = scale == 0 ? 0 : 1.0F / scale;
       for (std::size_t k = 0; k < kGroupColumns; ++k)
-        super_block[code_byte(row, begin + k)] = static_cast<std::byte>(
+        super_block[byte_line_byte(row, begin + k)] = static_cast<std::byte>(
             static_cast<std::int8_t>(code_of(representable(x[k]), inverse)));
     }
 }
@@ -94,7 +91,7 @@ void Q8::decode(const std::byte* super_block, std::size_t columns, float* values
     for (std::size_t k = 0; k < columns; ++k) {
       base::F16 bits;
       std::memcpy(&bits, scales + (k / kGroupColumns * kPanelRows + row) * 2, 2);
-      const auto code = static_cast<std::int8_t>(super_block[code_byte(row, k)]);
+      const auto code = static_cast<std::int8_t>(super_block[byte_line_byte(row, k)]);
       values[row * stride + k] = base::f16_to_float(bits) * static_cast<float>(code);
     }
 }

@@ -41,24 +41,62 @@ inline float scaled_normal(std::mt19937& rng, float scale) {
   return (sum - 6.0f) * scale;
 }
 
-// Where the f16 scales (and minima) of a super-block begin; everything behind is f16.
-inline std::size_t scales_at(quant::FormatId id, std::size_t columns) {
-  using namespace quant;
+// What the bytes of a super-block behind its codes are, in order.
+enum class Area { f16_values, f32_values, small_integers, exponents, zero_points, signed_points };
+struct AreaBytes {
+  Area area;
+  std::size_t bytes;
+};
+inline std::vector<AreaBytes> areas_of(quant::FormatId id, std::size_t columns) {
+  using quant::FormatId;
+  const std::size_t lines = columns / 32 * 16;  // one byte for each row and 32 columns
+  const std::size_t wide = (columns + 63) / 64 * 16, wider = (columns + 127) / 128 * 16;
   switch (id) {
-    case FormatId::q8:
-      return Q8::scales_offset(columns);
     case FormatId::q4:
-      return Q4::scales_offset(columns);
-    case FormatId::q4_0:
-      return Q4_0::scales_offset(columns);
+      return {{Area::small_integers, lines}, {Area::f16_values, 32}};
     case FormatId::q4_1:
-      return Q4_1::scales_offset(columns);
-    case FormatId::q5_0:
-      return Q5_0::scales_offset(columns);
     case FormatId::q5_1:
-      return Q5_1::scales_offset(columns);
+      return {{Area::f16_values, 4 * lines}};
+    case FormatId::q4_k:
+    case FormatId::q5_k:
+      return {{Area::small_integers, lines + (columns / 32 + 1) / 2 * 16}, {Area::f16_values, 64}};
+    case FormatId::q6_k:
+      return {{Area::small_integers, 2 * lines}, {Area::f16_values, 32}};
+    case FormatId::mxfp4:
+      return {{Area::exponents, lines}};
+    case FormatId::int4_g32:
+      return {{Area::f16_values, 2 * lines}, {Area::zero_points, lines}};
+    case FormatId::int4_g64:
+      return {{Area::f16_values, 2 * wide}, {Area::zero_points, wide}};
+    case FormatId::int4_g128:
+      return {{Area::f16_values, 2 * wider}, {Area::zero_points, wider}};
+    case FormatId::int4_f32:
+      return {{Area::f32_values, 4 * lines}, {Area::zero_points, lines}};
+    case FormatId::int8_g32:
+      return {{Area::f32_values, 4 * lines}, {Area::signed_points, lines}};
+    case FormatId::int8_g128:
+      return {{Area::f32_values, 4 * wider}, {Area::signed_points, wider}};
     default:
-      return 0;
+      return {{Area::f16_values, 2 * lines}};
+  }
+}
+
+inline void fill_area(Area area, std::byte* at, std::size_t bytes, std::mt19937& rng) {
+  const std::size_t step = area == Area::f16_values ? 2 : area == Area::f32_values ? 4 : 1;
+  for (std::size_t i = 0; i < bytes; i += step) {
+    if (area == Area::f16_values) {  // subnormal to 65504, either sign
+      const base::F16 d = static_cast<base::F16>((rng() % 0x7c00) | (rng() % 2 << 15));
+      std::memcpy(at + i, &d, 2);
+    } else if (area == Area::f32_values) {
+      const float d = std::ldexp(static_cast<float>(rng() % 1000) - 500, static_cast<int>(rng() % 40) - 30);
+      std::memcpy(at + i, &d, 4);
+    } else if (area == Area::exponents) {
+      at[i] = static_cast<std::byte>(90 + rng() % 60);
+    } else if (area == Area::zero_points) {
+      at[i] = static_cast<std::byte>(rng() % 17);
+    } else {
+      at[i] = static_cast<std::byte>(rng());
+    }
   }
 }
 
@@ -70,16 +108,19 @@ inline void fill_raw(Product& p, Fill fill, std::mt19937& rng) {
     for (std::size_t k = 0; k < padded; k += quant::kSuperColumns) {
       const std::size_t n = std::min(quant::kSuperColumns, padded - k);
       const std::size_t bytes = p.format->super_block_bytes(n);
-      const std::size_t codes = p.format->integer ? scales_at(p.format->id, n) : 0;
+      const std::vector<AreaBytes> areas = areas_of(p.format->id, n);
+      std::size_t codes = bytes;
+      for (const AreaBytes& area : areas) codes -= area.bytes;
       for (std::size_t i = 0; i < codes; ++i)
         at[i] = fill == Fill::ones_codes ? std::byte{0xff}
                 : fill == Fill::sign_codes
                     ? std::byte{i % 3 == 0 ? std::uint8_t{0x7f} : std::uint8_t{0x80}}
                 : fill == Fill::zeros_codes ? std::byte{0x80}
                                             : static_cast<std::byte>(rng());
-      for (std::size_t i = codes; i < bytes; i += 2) {  // subnormal to 65504, either sign
-        const base::F16 d = static_cast<base::F16>((rng() % 0x7c00) | (rng() % 2 << 15));
-        std::memcpy(at + i, &d, 2);
+      std::size_t begin = codes;
+      for (const AreaBytes& area : areas) {
+        fill_area(area.area, at + begin, area.bytes, rng);
+        begin += area.bytes;
       }
       at += bytes;
     }

@@ -33,6 +33,7 @@ struct ProbeOps {
     P::store_n(reinterpret_cast<float*>(out.row[kStoreN]), P::load(in.b), in.n);
     put(out, kLoadF16, P::load_f16(in.half));
     put(out, kLoadBf16, P::load_bf16(in.half));
+    put(out, kLoadE4m3, P::load_e4m3(reinterpret_cast<const std::uint8_t*>(in.line)));
     V16 even, odd;
     P::load_f16_pairs(in.half, even, odd);
     put(out, kF16Even, even);
@@ -64,6 +65,7 @@ struct ProbeOps {
     put(out, kIntAdd, P::iadd(i, j));
     put(out, kIntAnd, P::iand(i, j));
     put(out, kIntOr, P::ior(i, j));
+    put(out, kScaleInts, P::scale_ints(P::load_i8(in.line), in.activation[0] * 250));
     put(out, kShiftLeft, P::template shift_left<5>(i));
     put(out, kShiftRight, P::template shift_right<3>(i));
     put(out, kToFloat, P::to_float(i));
@@ -112,6 +114,10 @@ struct ProbeOps {
     put(out, kHighNibbles, P::high_nibbles(w));
     put(out, kBitLine, P::bit_line(bytes, 16));
     put(out, kOrLine, P::or_line(P::low_nibbles(w), P::bit_line(bytes, 16)));
+    put(out, kBitPair0, P::template bit_pair<0>(w));
+    put(out, kBitPair1, P::template bit_pair<1>(w));
+    put(out, kBitPair2, P::template bit_pair<2>(w));
+    put(out, kBitPair3, P::template bit_pair<3>(w));
     put(out, kRowLow, P::row_low_nibbles(bytes));
     put(out, kRowHigh, P::row_high_nibbles(bytes));
     const Line picked = P::lookup16(in.line, P::low_nibbles(w));

@@ -158,6 +158,24 @@ TEST_CASE("conversion from f16 and bf16 is that of base/small_float for every bi
   }
 }
 
+TEST_CASE("conversion from 8-bit floats is that of base/small_float for every finite code") {
+  for (int first = 0; first < 256; first += 16) {
+    std::mt19937 rng(9);
+    ProbeInput in = random_input(rng);
+    for (int k = 0; k < 16; ++k) in.line[k] = static_cast<std::int8_t>(first + k);
+    alignas(64) ProbeOutput out{};
+    probe_scalar.run(in, out);
+    for (int k = 0; k < 16; ++k) {
+      float got;
+      std::memcpy(&got, out.row[kLoadE4m3] + 4 * k, 4);
+      const float expected = quern::base::f8_e4m3_to_float(static_cast<std::uint8_t>(first + k));
+      INFO("code " << first + k);
+      REQUIRE((got == expected || std::isnan(expected)));
+    }
+    require_same(in, static_cast<std::size_t>(first));
+  }
+}
+
 TEST_CASE("rounding to f16 is that of base/small_float") {
   std::mt19937 rng(3);
   for (int i = 0; i < 2000; ++i) {

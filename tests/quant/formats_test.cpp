@@ -35,6 +35,14 @@ TEST_CASE("ids on disk do not move") {
   CHECK(static_cast<int>(quant::find_format("q4_1")->id) == 33);
   CHECK(static_cast<int>(quant::find_format("q5_0")->id) == 34);
   CHECK(static_cast<int>(quant::find_format("q5_1")->id) == 35);
+  const struct {
+    const char* name;
+    int id;
+  } later[] = {{"q4_k", 36},     {"q5_k", 37},      {"q6_k", 38},     {"mxfp4", 40},    {"int4_g32", 48},
+               {"int4_g64", 49}, {"int4_g128", 50}, {"int4_f32", 51}, {"int8_g32", 52}, {"int8_g128", 53},
+               {"f8_e4m3", 56}};
+  for (const auto& entry : later)
+    CHECK(static_cast<int>(quant::find_format(entry.name)->id) == entry.id);
 }
 
 TEST_CASE("names are found in any case, unknown ones are not") {
@@ -55,7 +63,10 @@ TEST_CASE("bits per weight of full super-blocks") {
     const char* name;
     double bits;
   } expected[] = {{"f32", 32},   {"bf16", 16}, {"f16", 16},   {"q8", 8.5}, {"q4", 4.3125},
-                  {"q4_0", 4.5}, {"q4_1", 5},  {"q5_0", 5.5}, {"q5_1", 6}};
+                  {"q4_0", 4.5}, {"q4_1", 5},  {"q5_0", 5.5}, {"q5_1", 6},
+                  {"q4_k", 4.5}, {"q5_k", 5.5}, {"q6_k", 6.5625}, {"mxfp4", 4.25}, {"int4_g32", 4.75},
+                  {"int4_g64", 4.375}, {"int4_g128", 4.1875}, {"int4_f32", 5.25}, {"int8_g32", 9.25},
+                  {"int8_g128", 8.3125}, {"f8_e4m3", 8.25}};
   for (const auto& entry : expected) {
     INFO(entry.name);
     const FormatTraits& format = *quant::find_format(entry.name);

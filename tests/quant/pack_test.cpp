@@ -115,6 +115,6 @@ TEST_CASE("packed blocks of a file decode to the values of its float oracle") {
 }
 
 TEST_CASE("only the keep formats take GGUF blocks") {
-  for (const char* name : {"f32", "bf16", "f16", "q4"})
+  for (const char* name : {"f32", "bf16", "f16", "q4", "int4_g128", "int8_g128", "f8_e4m3"})
     CHECK(quant::gguf_row_bytes(*quant::find_format(name), 256) == 0);
 }

@@ -20,7 +20,7 @@ struct MatmulOps {
       FloatMatmul<P, F>::run(args);
   }
 
-  // Four expanded super-blocks (20 KiB), whatever the width of the matrix.
+  // Four expanded super-blocks (76 KiB), whatever the width of the matrix.
   static std::size_t scratch_bytes(std::size_t) { return 4 * sizeof(ExpandedBlock); }
 };
 

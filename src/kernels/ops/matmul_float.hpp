@@ -1,4 +1,4 @@
-// Matrix products of the float formats (f32, bf16, f16): float activations, weights widened to
+// Matrix products of the float formats (f32, bf16, f16, f8): float activations, weights widened to
 // float in registers. Per output one chain of fma over the columns of a super-block, starting at
 // zero; the super-blocks are then added in order: the same for any number of tokens.
 #pragma once
@@ -22,6 +22,7 @@ struct FloatMatmul {
   static constexpr std::size_t kTileTokens = 6;
   static constexpr std::size_t kOneTokenPanels = P::kTileLanes >= 24 ? 4 : 2;
   static constexpr std::size_t kPrefetchBytes = 2048;
+  static constexpr bool kScaled = requires { F::kScaled; };  // codes have scales behind them
 
   static void run(const MatmulArgs& args) {
     std::size_t panel = args.first_panel;
@@ -38,6 +39,7 @@ struct FloatMatmul {
     const std::byte* block;  // super-block of the first panel
     std::size_t panel_bytes;
     std::size_t columns;  // of this super-block, without padding
+    std::size_t padded_columns;
     bool first_block;
     const float* x;  // [tokens, x_stride], first column of the super-block
     std::size_t x_stride;
@@ -59,6 +61,7 @@ struct FloatMatmul {
             .block = block,
             .panel_bytes = args.panel_bytes,
             .columns = columns,
+            .padded_columns = (columns + F::kColumnStep - 1) / F::kColumnStep * F::kColumnStep,
             .first_block = k == 0,
             .x = args.x + first * args.x_stride + k,
             .x_stride = args.x_stride,
@@ -84,24 +87,10 @@ struct FloatMatmul {
     for (std::size_t t = 0; t < kTokens; ++t)
       for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = P::zero();
     constexpr std::size_t kStep = F::kColumnStep;
-    const std::byte* line = a.block;
     std::size_t k = 0;
-    for (; k + kStep <= a.columns; k += kStep, line += quant::kLineBytes) {
-      V16 w[kPanels][kStep];
-      for (std::size_t p = 0; p < kPanels; ++p) {
-        if constexpr (kTokens == 1) P::prefetch(line + p * a.panel_bytes + kPrefetchBytes);
-        F::template load<P>(line + p * a.panel_bytes, w[p]);
-      }
-      multiply<kPanels, kTokens, kStep>(a, k, w, acc);
-    }
-    if constexpr (kStep == 2) {
-      if (k < a.columns) {  // the last odd column; its neighbour is padding
-        V16 w[kPanels][kStep];
-        for (std::size_t p = 0; p < kPanels; ++p)
-          F::template load<P>(line + p * a.panel_bytes, w[p]);
-        multiply<kPanels, kTokens, 1>(a, k, w, acc);
-      }
-    }
+    for (; k + kStep <= a.columns; k += kStep) multiply<kPanels, kTokens>(a, k, kStep, acc);
+    // The last columns; their neighbours are padding.
+    if (kStep > 1 && k < a.columns) multiply<kPanels, kTokens>(a, k, a.columns - k, acc);
 #pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t)
       for (std::size_t p = 0; p < kPanels; ++p) {
@@ -110,16 +99,33 @@ struct FloatMatmul {
       }
   }
 
-  template <std::size_t kPanels, std::size_t kTokens, std::size_t kColumns, std::size_t kStep>
-  [[gnu::always_inline]] static void multiply(const TileArgs& a, std::size_t k,
-                                              const V16 (&w)[kPanels][kStep],
+  // The columns k .. k + n - 1 of the super-block, n <= kColumnStep.
+  template <std::size_t kPanels, std::size_t kTokens>
+  [[gnu::always_inline]] static void multiply(const TileArgs& a, std::size_t k, std::size_t n,
                                               V16 (&acc)[kTokens][kPanels]) {
-    for (std::size_t j = 0; j < kColumns; ++j)
+    constexpr std::size_t kStep = F::kColumnStep;
+    V16 w[kPanels][kStep];
+    for (std::size_t p = 0; p < kPanels; ++p) load<kTokens>(a, p, k, w[p]);
+    for (std::size_t j = 0; j < n; ++j)
 #pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t) {
         const V16 x = P::set(a.x[t * a.x_stride + k + j]);
         for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = P::fma(w[p][j], x, acc[t][p]);
       }
+  }
+
+  template <std::size_t kTokens>
+  [[gnu::always_inline]] static void load(const TileArgs& a, std::size_t panel, std::size_t k,
+                                          V16 (&w)[F::kColumnStep]) {
+    const std::byte* block = a.block + panel * a.panel_bytes;
+    if constexpr (kScaled) {
+      if constexpr (kTokens == 1) P::prefetch(block + k * quant::kPanelRows + kPrefetchBytes);
+      F::template load<P>(block, a.padded_columns, k, w);
+    } else {
+      const std::byte* line = block + k / F::kColumnStep * quant::kLineBytes;
+      if constexpr (kTokens == 1) P::prefetch(line + kPrefetchBytes);
+      F::template load<P>(line, w);
+    }
   }
 };
 

@@ -17,10 +17,11 @@ namespace quern::kernels {
 
 // One super-block of one panel in operand form.
 struct ExpandedBlock {
-  static constexpr std::size_t kGroups = quant::kSuperColumns / quant::kGroupColumns;
+  static constexpr std::size_t kGroups = quant::kSuperColumns / 16;  // the narrowest group
   std::byte lines[quant::kSuperColumns / 4 * quant::kLineBytes];
   float scales[kGroups][quant::kPanelRows];  // per activation group of the super-block
   float minima[kGroups][quant::kPanelRows];
+  std::int32_t zeros[kGroups][quant::kPanelRows];
 };
 
 template <class P, class F>
@@ -32,7 +33,12 @@ struct IntegerMatmul {
   static constexpr std::size_t kGroup = F::kActivationGroup;
   static constexpr std::size_t kSuper = quant::kSuperColumns;
   static constexpr std::size_t kGroupsInBlock = kSuper / kGroup;
-  static_assert(kSuper % kGroup == 0 && kGroup % quant::kGroupColumns == 0);
+  // Columns that a format unpacks at a time: one call of for_each_line, one index of its scales.
+  static constexpr std::size_t kStep = kGroup < quant::kGroupColumns ? kGroup : quant::kGroupColumns;
+  static_assert(kSuper % kGroup == 0 && kGroup % kStep == 0 &&
+                kGroup >= kSuper / ExpandedBlock::kGroups);
+  // Zero points that differ from row to row.
+  static constexpr bool kHasZeroPoints = requires { F::kHasZeroPoints; };
   // What the operand lines hold beyond the signed codes; its product with sum(a) is taken off.
   static constexpr std::int32_t kOffset = F::kUnsignedCodes ? F::kZero : P::kBias;
 
@@ -103,20 +109,20 @@ struct IntegerMatmul {
       I16 even[kPanels], odd[kPanels];
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < kPanels; ++p)
-        even[p] = P::iset(-kOffset * sum), odd[p] = P::izero();
-      for (std::size_t c = begin; c < end; c += quant::kGroupColumns) {
+        even[p] = start(block + p * args.panel_bytes, columns, begin, sum), odd[p] = P::izero();
+      for (std::size_t c = begin; c < end; c += kStep) {
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < kPanels; ++p) {
           const std::byte* from = block + p * args.panel_bytes;
           prefetch_group(from, c);
-          dot_group(from, columns, c / quant::kGroupColumns, args.q.codes + k + c, even[p], odd[p]);
+          dot_group(from, columns, c / kStep, args.q.codes + k + c, even[p], odd[p]);
         }
       }
       const V16 d_a = P::set(args.q.scales[group]);
 #pragma GCC unroll 4
       for (std::size_t p = 0; p < kPanels; ++p) {
         const std::byte* from = block + p * args.panel_bytes;
-        const std::size_t first = begin / quant::kGroupColumns;
+        const std::size_t first = begin / kStep;
         const V16 d = P::mul(F::template scales<P>(from, columns, first), d_a);
         y[p] = P::fma(P::to_float(P::iadd(even[p], odd[p])), d, y[p]);
         if constexpr (F::kHasMinimum) {
@@ -127,7 +133,16 @@ struct IntegerMatmul {
     }
   }
 
-  // Adds the products of 32 columns to two chains of sums.
+  // What the sums of a group start from: the products of the offset taken off.
+  [[gnu::always_inline]] static I16 start(const std::byte* block, std::size_t columns,
+                                          std::size_t begin, std::int32_t sum) {
+    if constexpr (kHasZeroPoints)
+      return P::scale_ints(F::template zero_points<P>(block, columns, begin / kStep), -sum);
+    else
+      return P::iset(-kOffset * sum);
+  }
+
+  // Adds the products of kStep columns to two chains of sums.
   [[gnu::always_inline]] static void dot_group(const std::byte* block, std::size_t columns,
                                                std::size_t group, const std::int8_t* a, I16& even,
                                                I16& odd) {
@@ -142,9 +157,9 @@ struct IntegerMatmul {
     }
   }
 
-  // The hardware's own prefetch stops at every page; a group is code_lines(32) lines.
+  // The hardware's own prefetch stops at every page; a step is code_lines(kStep) lines.
   [[gnu::always_inline]] static void prefetch_group(const std::byte* block, std::size_t column) {
-    constexpr std::size_t kLines = F::code_lines(quant::kGroupColumns);
+    constexpr std::size_t kLines = F::code_lines(kStep);
     const std::byte* ahead = block + F::code_lines(column) * quant::kLineBytes + kPrefetchBytes;
     for (std::size_t i = 0; i < kLines; ++i) P::prefetch(ahead + i * quant::kLineBytes);
   }
@@ -165,20 +180,22 @@ struct IntegerMatmul {
   }
 
   static void expand(const std::byte* block, std::size_t columns, ExpandedBlock& to) {
-    for (std::size_t c = 0; c < columns; c += quant::kGroupColumns) {
+    for (std::size_t c = 0; c < columns; c += kStep) {
       std::byte* lines = to.lines + c / 4 * quant::kLineBytes;
       P::prefetch(block + F::super_block_bytes(columns));
       prefetch_group(block, c);
       F::template for_each_line<P>(
           block, columns,
-          c / quant::kGroupColumns, [&](std::size_t i, Line w) __attribute__((always_inline)) {
+          c / kStep, [&](std::size_t i, Line w) __attribute__((always_inline)) {
             P::store_line(lines + i * quant::kLineBytes, w);
           });
     }
     for (std::size_t g = 0, c = 0; c < columns; ++g, c += kGroup) {
-      P::store(to.scales[g], F::template scales<P>(block, columns, c / quant::kGroupColumns));
+      P::store(to.scales[g], F::template scales<P>(block, columns, c / kStep));
       if constexpr (F::kHasMinimum)
-        P::store(to.minima[g], F::template minima<P>(block, columns, c / quant::kGroupColumns));
+        P::store(to.minima[g], F::template minima<P>(block, columns, c / kStep));
+      if constexpr (kHasZeroPoints)
+        P::istore(to.zeros[g], F::template zero_points<P>(block, columns, c / kStep));
     }
   }
 
@@ -244,7 +261,7 @@ struct IntegerMatmul {
 #pragma GCC unroll 8
       for (std::size_t t = 0; t < kTokens; ++t)
         for (std::size_t p = 0; p < kPanels; ++p)
-          acc[t][p] = P::iset(-kOffset * a.sums[t * a.groups_stride + g]);
+          acc[t][p] = start(a, p, g, a.sums[t * a.groups_stride + g]);
       multiply<kPanels, kTokens>(a, begin / 4, end / 4, acc);
       if (kOneGroup && a.first_block)
         rescale<kPanels, kTokens, true>(a, g, acc, y);
@@ -256,6 +273,14 @@ struct IntegerMatmul {
       for (std::size_t t = 0; t < kTokens; ++t)
         for (std::size_t p = 0; p < kPanels; ++p) P::store(a.sum(t, p), y[t][p]);
     }
+  }
+
+  [[gnu::always_inline]] static I16 start(const TileArgs& a, std::size_t panel, std::size_t group,
+                                          std::int32_t sum) {
+    if constexpr (kHasZeroPoints)
+      return P::scale_ints(P::iload(a.expanded[panel].zeros[group]), -sum);
+    else
+      return P::iset(-kOffset * sum);
   }
 
   template <std::size_t kPanels, std::size_t kTokens>

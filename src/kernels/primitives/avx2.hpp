@@ -45,6 +45,13 @@ struct Avx2 {
   [[gnu::always_inline]] static V16 load_bf16(const std::uint16_t* p) {
     return {widen_bf16(load128(p)), widen_bf16(load128(p + 8))};
   }
+  [[gnu::always_inline]] static V16 load_e4m3(const std::uint8_t* p) {
+    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepi8_epi16(load128(p)), 7);
+    const __m256i bits = _mm256_and_si256(wide, _mm256_set1_epi16(static_cast<short>(0xbf80)));
+    const F factor(256.0f);
+    return {F(_mm256_cvtph_ps(_mm256_castsi256_si128(bits))) * factor,
+            F(_mm256_cvtph_ps(_mm256_extracti128_si256(bits, 1))) * factor};
+  }
   [[gnu::always_inline]] static void load_f16_pairs(const std::uint16_t* p, V16& even, V16& odd) {
     split_f16(p, even.lo, odd.lo);
     split_f16(p + 16, even.hi, odd.hi);
@@ -110,6 +117,10 @@ struct Avx2 {
   }
   [[gnu::always_inline]] static I16 iadd(I16 a, I16 b) {
     return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+  }
+  [[gnu::always_inline]] static I16 scale_ints(I16 a, std::int32_t s) {
+    const __m256i factor = _mm256_set1_epi32(s & 0xffff);  // the upper halves multiply by zero
+    return {_mm256_madd_epi16(a.lo, factor), _mm256_madd_epi16(a.hi, factor)};
   }
   [[gnu::always_inline]] static I16 iand(I16 a, I16 b) {
     return {_mm256_and_si256(a.lo, b.lo), _mm256_and_si256(a.hi, b.hi)};
@@ -203,6 +214,10 @@ struct Avx2 {
   }
   [[gnu::always_inline]] static Line or_line(Line a, Line b) {
     return {_mm256_or_si256(a.lo, b.lo), _mm256_or_si256(a.hi, b.hi)};
+  }
+  template <int kPair>
+  [[gnu::always_inline]] static Line bit_pair(Line w) {
+    return {bit_pair_half<kPair>(w.lo), bit_pair_half<kPair>(w.hi)};
   }
   [[gnu::always_inline]] static Line bit_line(const std::byte* p, std::int8_t value) {
     return {bit_bytes(p, value), bit_bytes(p + 4, value)};
@@ -299,6 +314,12 @@ struct Avx2 {
     const __m256i x = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(load256(p), order), 0xd8);
     even = _mm256_cvtph_ps(_mm256_castsi256_si128(x));
     odd = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
+  }
+  template <int kPair>
+  [[gnu::always_inline]] static __m256i bit_pair_half(__m256i w) {
+    const __m256i moved = kPair <= 2 ? _mm256_slli_epi16(w, kPair <= 2 ? 4 - 2 * kPair : 0)
+                                     : _mm256_srli_epi16(w, 2);
+    return _mm256_and_si256(moved, _mm256_set1_epi8(0x30));
   }
   [[gnu::always_inline]] static __m256i bit_bytes(const std::byte* p, std::int8_t value) {
     std::int32_t bits;

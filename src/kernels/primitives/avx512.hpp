@@ -31,6 +31,11 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static V16 load_bf16(const std::uint16_t* p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load256(p)), 16));
   }
+  [[gnu::always_inline]] static V16 load_e4m3(const std::uint8_t* p) {
+    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepi8_epi16(load128(p)), 7);
+    const __m256i bits = _mm256_and_si256(wide, _mm256_set1_epi16(static_cast<short>(0xbf80)));
+    return mul(_mm512_cvtph_ps(bits), set(256.0f));
+  }
   [[gnu::always_inline]] static void load_f16_pairs(const std::uint16_t* p, V16& even, V16& odd) {
     const __m512i x = load512(p);
     even = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x));
@@ -92,6 +97,10 @@ struct Avx512Lanes {
   [[gnu::always_inline]] static I16 shift_left(I16 a) {
     return {_mm512_slli_epi32(a, kShift)};
   }
+  [[gnu::always_inline]] static I16 scale_ints(I16 a, std::int32_t s) {
+    // The upper halves multiply by zero.
+    return {_mm512_madd_epi16(a, _mm512_set1_epi32(s & 0xffff))};
+  }
   template <int kShift>
   [[gnu::always_inline]] static I16 shift_right(I16 a) {
     return {_mm512_srli_epi32(a, kShift)};
@@ -137,6 +146,12 @@ struct Avx512Lanes {
     return low_nibbles({_mm512_srli_epi16(w.v, 4)});
   }
   [[gnu::always_inline]] static Line or_line(Line a, Line b) { return {_mm512_or_si512(a.v, b.v)}; }
+  template <int kPair>
+  [[gnu::always_inline]] static Line bit_pair(Line w) {
+    const __m512i moved = kPair <= 2 ? _mm512_slli_epi16(w.v, kPair <= 2 ? 4 - 2 * kPair : 0)
+                                     : _mm512_srli_epi16(w.v, 2);
+    return {_mm512_and_si512(moved, _mm512_set1_epi8(0x30))};
+  }
   [[gnu::always_inline]] static Line bit_line(const std::byte* p, std::int8_t value) {
     std::uint64_t bits;
     __builtin_memcpy(&bits, p, 8);

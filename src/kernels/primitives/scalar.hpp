@@ -62,6 +62,14 @@ struct Scalar {
       odd.lane[i] = std::bit_cast<float>(std::uint32_t{p[2 * i + 1]} << 16);
     }
   }
+  // 16 floats of 8 bits (4 exponent, 3 mantissa bits); the codes 0x7f and 0xff, which are no numbers, give
+  // 480 and -480.
+  static V16 load_e4m3(const std::uint8_t* p) {
+    V16 r;
+    for (int i = 0; i < 16; ++i)  // the bits of an f16 of 1/256 of the value
+      r.lane[i] = f16_lane((p[i] & 0x80u) << 8 | (p[i] & 0x7fu) << 7) * 256.0f;
+    return r;
+  }
   // 16 values, round to nearest even, overflow to infinity; NaN becomes quiet.
   static void store_f16(std::uint16_t* p, V16 a) {
     for (int i = 0; i < 16; ++i) p[i] = to_f16(a.lane[i]);
@@ -129,6 +137,11 @@ struct Scalar {
   static void istore(std::int32_t* p, I16 a) { std::memcpy(p, a.lane, 64); }
   static I16 iadd(I16 a, I16 b) {
     for (int i = 0; i < 16; ++i) a.lane[i] += b.lane[i];
+    return a;
+  }
+  // a * s for |a| < 2^15 and |s| <= 2^15.
+  static I16 scale_ints(I16 a, std::int32_t s) {
+    for (auto& v : a.lane) v *= s;
     return a;
   }
   static V16 to_float(I16 a) {
@@ -237,6 +250,11 @@ struct Scalar {
     Line r;
     for (int i = 0; i < 64; ++i) r.code[i] = static_cast<std::int8_t>(a.code[i] | b.code[i]);
     return r;
+  }
+  // Bits 2 kPair and 2 kPair + 1 of each byte, moved to bits 4 and 5.
+  template <int kPair>
+  static Line bit_pair(const Line& w) {
+    return map(w, [](std::uint8_t b) { return (b >> (2 * kPair) & 3) << 4; });
   }
   // Byte i = `value` where bit i of the 64 little-endian bits at p is set, else 0.
   static Line bit_line(const std::byte* p, std::int8_t value) {

@@ -1,0 +1,17 @@
+#include "quant/q4_k.hpp"
+
+#include "quant/k_block.hpp"
+
+namespace quern::quant {
+
+void Q4_K::encode(const float* values, std::size_t stride, std::size_t columns, const float*,
+                  std::byte* super_block) {
+  encode_k<Q4_K>(values, stride, columns, super_block, 15);
+}
+
+void Q4_K::decode(const std::byte* super_block, std::size_t columns, float* values,
+                  std::size_t stride) {
+  decode_k<Q4_K>(super_block, columns, values, stride);
+}
+
+}  // namespace quern::quant

@@ -1,0 +1,67 @@
+// q4_k: the codes, scales and minima of GGUF Q4_K, rearranged; value = (d * scale) * u - dmin * minimum,
+// 6-bit integers scale and minimum per row and 32 columns, f16 d and dmin per row and 256 columns.
+// 4.5 bits a weight.
+//
+// Super-block of G = columns / 32 groups: 4G four-bit lines (line l = columns 8l..8l+7: the low
+// nibble of byte 4r+j is row r, column 8l+j, the high nibble column 8l+4+j), then the scales
+// (k_scales.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "quant/format.hpp"
+#include "quant/k_scales.hpp"
+
+namespace quern::quant {
+
+struct Q4_K {
+  static constexpr FormatId kId = FormatId::q4_k;
+  static constexpr std::string_view kName = "q4_k";
+  static constexpr std::size_t kColumnStep = 32;
+  static constexpr std::size_t kActivationGroup = 32;
+  static constexpr bool kInteger = true;
+  static constexpr bool kForeign = true;
+  static constexpr bool kHasMinimum = true;
+
+  static constexpr std::size_t code_lines(std::size_t columns) { return columns / 8; }
+  static constexpr std::size_t scales_offset(std::size_t columns) {
+    return code_lines(columns) * kLineBytes;
+  }
+  static constexpr std::size_t super_block_bytes(std::size_t columns) {
+    return scales_offset(columns) + KScales::bytes(columns / kGroupColumns);
+  }
+
+  // Kernels: use(i, line) for the eight lines (columns 4i..4i+3) of 32 columns, in operand form.
+  static constexpr bool kUnsignedCodes = true;
+  static constexpr std::int32_t kZero = 0;
+  template <class P, class Use>
+  [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t,
+                                                   std::size_t group, Use use) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      const typename P::Line packed = P::load_line(super_block + (4 * group + i) * kLineBytes);
+      use(2 * i, P::low_nibbles(packed));
+      use(2 * i + 1, P::high_nibbles(packed));
+    }
+  }
+  template <class P>
+  [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
+                                                       std::size_t columns, std::size_t group) {
+    return KScales::scale<P>(super_block + scales_offset(columns), columns / kGroupColumns, group);
+  }
+  template <class P>
+  [[gnu::always_inline]] static typename P::V16 minima(const std::byte* super_block,
+                                                       std::size_t columns, std::size_t group) {
+    return KScales::minimum<P>(super_block + scales_offset(columns), columns / kGroupColumns,
+                               group);
+  }
+
+  // See FormatTraits (format.hpp).
+  static void encode(const float* values, std::size_t stride, std::size_t columns,
+                     const float* importance, std::byte* super_block);
+  static void decode(const std::byte* super_block, std::size_t columns, float* values,
+                     std::size_t stride);
+};
+
+}  // namespace quern::quant
