@@ -31,6 +31,8 @@ enum class DType : std::uint32_t {
   i64,
   u64,
   boolean,
+  f8_e8m0,      // a power of two: scales
+  packed = 999,  // codes, scales and zero points in tensors of their own (packed_tensor.hpp)
   gguf_q4_0 = 1002,
   gguf_q4_1 = 1003,
   gguf_q5_0 = 1006,
@@ -60,6 +62,21 @@ std::string_view dtype_name(DType type);       // "BF16", "Q4_K"
 std::uint64_t dtype_block_values(DType type);  // values per block (1 for plain types)
 std::uint64_t dtype_block_bytes(DType type);
 
+class PackedTensor;
+
+// Values of a tensor that is more than an array of its type: joined from parts, or changed.
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+  virtual void read(std::uint64_t first, std::uint64_t count, float* out) const = 0;
+  virtual const PackedTensor* packed() const { return nullptr; }  // its codes, if it has some
+};
+
+struct TensorPart {
+  std::size_t file = 0;
+  base::Bytes bytes;
+};
+
 struct SourceTensor {
   std::string name;
   DType type;
@@ -67,7 +84,11 @@ struct SourceTensor {
   std::vector<std::uint64_t> shape;
   std::uint64_t values = 0;  // product of shape
   std::size_t file = 0;      // index of the file it lies in
-  base::Bytes bytes;         // in the mapped file
+  base::Bytes bytes;         // in the mapped file; of the codes, when it is packed
+  std::vector<TensorPart> parts{};                 // the other bytes it is made of
+  std::shared_ptr<const TensorReader> reader{};  // instead of the bytes, when there is one
+
+  const PackedTensor* packed() const { return reader == nullptr ? nullptr : reader->packed(); }
 };
 
 // `count` values from value `first` (both multiples of dtype_block_values) as float32, exactly as

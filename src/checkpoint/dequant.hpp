@@ -56,6 +56,12 @@ inline float load_f16(const std::byte* at) {
   return widen_f16(load<std::uint16_t>(at));
 }
 
+// 2^(exponent - 128): half of an MXFP4 block's scale, since its table of values is doubled.
+inline float half_of_e8m0(unsigned exponent) {
+  const std::uint32_t bits = exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23;
+  return std::bit_cast<float>(bits);
+}
+
 // The sixteen values of the non-linear 4-bit types.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                1,    13,   25,  38,  53,  69,  89,  113};
@@ -66,6 +72,7 @@ void dequantize_f16(const std::byte* blocks, std::uint64_t n_blocks, float* out)
 void dequantize_bf16(const std::byte* blocks, std::uint64_t n_blocks, float* out);
 void dequantize_f8_e4m3(const std::byte* blocks, std::uint64_t n_blocks, float* out);
 void dequantize_f8_e5m2(const std::byte* blocks, std::uint64_t n_blocks, float* out);
+void dequantize_f8_e8m0(const std::byte* blocks, std::uint64_t n_blocks, float* out);
 void dequantize_boolean(const std::byte* blocks, std::uint64_t n_blocks, float* out);
 template <class T>
 void dequantize_number(const std::byte* blocks, std::uint64_t n_blocks, float* out) {

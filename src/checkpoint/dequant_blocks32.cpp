@@ -27,12 +27,6 @@ int fifth_high(std::uint32_t bits, std::size_t j) {
   return static_cast<int>(bits >> (j + 12) & 0x10u);
 }
 
-// 2^(exponent - 128): half of the block's scale, since the values are doubled.
-float half_of_e8m0(unsigned exponent) {
-  const std::uint32_t bits = exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23;
-  return std::bit_cast<float>(bits);
-}
-
 void scale_table(float d, const std::int8_t (&table)[16], const std::byte* codes, float* out) {
   for (std::size_t j = 0; j < kHalf; ++j) {
     out[j] = d * static_cast<float>(table[low(codes, j)]);

@@ -1,4 +1,5 @@
 #include <array>
+#include <limits>
 
 #include "base/small_float.hpp"
 #include "checkpoint/dequant.hpp"
@@ -37,6 +38,14 @@ void dequantize_f8_e4m3(const std::byte* blocks, std::uint64_t n_blocks, float* 
 void dequantize_f8_e5m2(const std::byte* blocks, std::uint64_t n_blocks, float* out) {
   static const std::array<float, 256> table = table_of(base::f8_e5m2_to_float);
   for (std::uint64_t i = 0; i < n_blocks; ++i) out[i] = table[byte_at(blocks, i)];
+}
+
+// A scale: 2^(bits - 127), 255 is NaN.
+void dequantize_f8_e8m0(const std::byte* blocks, std::uint64_t n_blocks, float* out) {
+  for (std::uint64_t i = 0; i < n_blocks; ++i) {
+    const unsigned exponent = byte_at(blocks, i);
+    out[i] = exponent == 255 ? std::numeric_limits<float>::quiet_NaN() : 2 * half_of_e8m0(exponent);
+  }
 }
 
 void dequantize_boolean(const std::byte* blocks, std::uint64_t n_blocks, float* out) {

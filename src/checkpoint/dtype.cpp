@@ -24,6 +24,8 @@ constexpr std::array kTypes = {
     DTypeInfo{DType::i64, "I64", 1, 8, dequantize_number<std::int64_t>},
     DTypeInfo{DType::u64, "U64", 1, 8, dequantize_number<std::uint64_t>},
     DTypeInfo{DType::boolean, "BOOL", 1, 1, dequantize_boolean},
+    DTypeInfo{DType::f8_e8m0, "F8_E8M0", 1, 1, dequantize_f8_e8m0},
+    DTypeInfo{DType::packed, "packed", 1, 1, nullptr},  // no type of a file: read through its reader
     DTypeInfo{DType::gguf_q4_0, "Q4_0", 32, 18, dequantize_q4_0},
     DTypeInfo{DType::gguf_q4_1, "Q4_1", 32, 20, dequantize_q4_1},
     DTypeInfo{DType::gguf_q5_0, "Q5_0", 32, 22, dequantize_q5_0},
@@ -83,7 +85,7 @@ constexpr std::array<NamedNumber, 10> kGgufUnread = {{{4, "Q4_2 (removed)"},
                                                       {41, "Q1_0"}}};
 
 bool is_safetensors_type(const DTypeInfo& info) {
-  return static_cast<std::uint32_t>(info.type) < kGgufBlockTypes;
+  return info.type != DType::packed && static_cast<std::uint32_t>(info.type) < kGgufBlockTypes;
 }
 
 const DTypeInfo* find_type(DType type) {
@@ -140,12 +142,16 @@ std::string gguf_type_name(std::uint32_t number) {
 void to_float(DType type, base::Bytes blocks, std::uint64_t count, float* out) {
   const DTypeInfo& info = dtype_info(type);
   const std::uint64_t n_blocks = count / info.block_values;
-  QUERN_ASSERT(n_blocks * info.block_values == count);
+  QUERN_ASSERT(info.dequantize != nullptr && n_blocks * info.block_values == count);
   QUERN_ASSERT(blocks.size() / info.block_bytes >= n_blocks);
   info.dequantize(blocks.data(), n_blocks, out);
 }
 
 void to_float(const SourceTensor& tensor, std::uint64_t first, std::uint64_t count, float* out) {
+  if (tensor.reader != nullptr) {
+    QUERN_ASSERT(first <= tensor.values && count <= tensor.values - first);
+    return tensor.reader->read(first, count, out);
+  }
   const DTypeInfo& info = dtype_info(tensor.type);
   QUERN_ASSERT(first % info.block_values == 0 && first <= tensor.values &&
                count <= tensor.values - first);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json_reader.hpp"
+#include "checkpoint/join_packed.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "checkpoint/shard_index.hpp"
 #include "checkpoint/source_files.hpp"
@@ -36,6 +37,7 @@ class HuggingFaceCheckpoint : public Checkpoint {
   std::string side_file(std::string_view name) const override;
   void release(const SourceTensor& tensor) const override {
     files_[tensor.file].release(tensor.bytes);
+    for (const TensorPart& part : tensor.parts) files_[part.file].release(part.bytes);
   }
   void check_unchanged() const override;
 
@@ -73,6 +75,10 @@ HuggingFaceCheckpoint::HuggingFaceCheckpoint(const std::filesystem::path& path)
   } else {
     open_shards();
   }
+  tensors_ = TensorList(join_packed(tensors_.all(), config_, directory_.where(kConfig), notices_));
+  if (const SourceTensor* again = tensors_.duplicate())
+    reject(where_, cat("tensor \"", printable(again->name, 100),
+                       "\" is stored twice: as floats and quantized"));
 }
 
 void HuggingFaceCheckpoint::reject_without_weights(const std::vector<std::string>& names) const {

@@ -1,0 +1,202 @@
+#include "checkpoint/lora_files.hpp"
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "base/json_reader.hpp"
+#include "base/strings.hpp"
+#include "checkpoint/safetensors.hpp"
+
+namespace quern::checkpoint {
+
+namespace {
+
+using base::cat;
+using base::Json;
+using base::printable;
+using base::reject;
+
+constexpr std::string_view kConfig = "adapter_config.json";
+constexpr std::string_view kWeights = "adapter_model.safetensors";
+constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
+constexpr std::uint64_t kMaxRank = 1u << 16;
+
+struct LoraConfig {
+  std::uint64_t rank = 0;
+  double alpha = 0;
+  bool root = false;  // scale by alpha / sqrt(rank)
+  bool fan_in_fan_out = false;
+  std::map<std::string, double> ranks, alphas;  // of single modules
+};
+
+bool says(const Json& config, const char* key) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  return !found->is_structured() || !found->empty();
+}
+
+double number(const Json& config, const char* key, const std::string& where) {
+  const auto found = config.find(key);
+  if (found == config.end() || !found->is_number())
+    reject(cat(where, ": ", key), "not a number",
+           found == config.end() ? "nothing" : printable(found->dump(), 40));
+  return found->get<double>();
+}
+
+void refuse_other_kinds(const Json& config, const std::string& where) {
+  const std::string kind = config.value("peft_type", Json("")).dump();
+  if (kind != "\"LORA\"") reject(cat(where, ": peft_type"), "unsupported adapter", printable(kind, 60), "LORA");
+  constexpr std::array<std::pair<const char*, const char*>, 8> kUnsupported = {
+      {{"use_dora", "DoRA"},
+       {"lora_bias", "biases of the factors"},
+       {"modules_to_save", "modules saved whole"},
+       {"target_parameters", "adapters of single parameters"},
+       {"layer_replication", "replicated layers"},
+       {"trainable_token_indices", "trained tokens"},
+       {"use_qalora", "QALoRA"},
+       {"alora_invocation_tokens", "activated LoRA"}}};
+  for (const auto& [key, what] : kUnsupported)
+    if (says(config, key))
+      reject(cat(where, ": ", key), cat("adapters with ", what, " are not merged"),
+             printable(config[key].dump(), 60));
+  if (const auto bias = config.find("bias");
+      bias != config.end() && bias->is_string() && *bias != "none")
+    reject(cat(where, ": bias"), "adapters with trained biases are not merged",
+           printable(bias->dump(), 40), "none");
+  // These change the base weights as well when they begin.
+  if (const auto init = config.find("init_lora_weights");
+      init != config.end() && init->is_string() && *init != "gaussian" && *init != "eva" &&
+      *init != "orthogonal")
+    reject(cat(where, ": init_lora_weights"), "the adapter belongs to changed base weights",
+           printable(init->dump(), 40));
+}
+
+std::map<std::string, double> pattern_of(const Json& config, const char* key,
+                                         const std::string& where) {
+  std::map<std::string, double> patterns;
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return patterns;
+  if (!found->is_object()) reject(cat(where, ": ", key), "not an object");
+  for (const auto& [name, value] : found->items()) {
+    const std::string plain = name.starts_with("^") ? name.substr(1) : name;
+    if (plain.find_first_of("^$*+?()[]{}|\\") != std::string::npos)
+      reject(cat(where, ": ", key), "only names of modules, no patterns", printable(name, 80));
+    if (!value.is_number()) reject(cat(where, ": ", key, ".", printable(name, 80)), "not a number");
+    patterns.emplace(name, value.get<double>());
+  }
+  return patterns;
+}
+
+LoraConfig read_config(base::Bytes text, const std::string& where) {
+  if (text.size() > kMaxConfigBytes)
+    reject(where, "file is too large", cat(text.size(), " bytes"), cat("at most ", kMaxConfigBytes));
+  const Json json = base::parse_json(base::as_text(text), where);
+  if (!json.is_object()) reject(where, "wrong kind of value", json.type_name(), "an object");
+  refuse_other_kinds(json, where);
+  LoraConfig config;
+  const double rank = number(json, "r", where);
+  if (!(rank >= 1 && rank <= kMaxRank)) reject(cat(where, ": r"), "rank", cat(rank), cat("1 to ", kMaxRank));
+  config.rank = static_cast<std::uint64_t>(rank);
+  config.alpha = number(json, "lora_alpha", where);
+  config.root = says(json, "use_rslora");
+  config.fan_in_fan_out = says(json, "fan_in_fan_out");
+  config.ranks = pattern_of(json, "rank_pattern", where);
+  config.alphas = pattern_of(json, "alpha_pattern", where);
+  return config;
+}
+
+// The value of the first pattern that is the module's name or its end.
+const double* find_pattern(const std::map<std::string, double>& patterns, const std::string& module) {
+  for (const auto& [name, value] : patterns) {
+    if (name.starts_with("^")) {
+      if (module == name.substr(1)) return &value;
+    } else if (module == name || module.ends_with("." + name)) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+// "base_model.model.M.lora_A.weight" -> module M, kind "lora_A". The adapter's own name may stand
+// behind the kind.
+struct FactorName {
+  std::string module, kind;
+};
+FactorName factor_name(const std::string& name, const std::string& place) {
+  std::string_view text = name;
+  for (const std::string_view prefix : {"base_model.model.", "base_model."})
+    if (text.starts_with(prefix)) {
+      text.remove_prefix(prefix.size());
+      break;
+    }
+  for (const std::string_view kind :
+       {"lora_embedding_A", "lora_embedding_B", "lora_A", "lora_B"}) {
+    const std::size_t at = text.rfind(cat(".", kind));
+    if (at == std::string_view::npos || at == 0) continue;
+    const std::string_view rest = text.substr(at + 1 + kind.size());
+    if (rest.empty() || rest == ".weight" || rest == ".default" || rest == ".default.weight")
+      return {std::string(text.substr(0, at)), std::string(kind)};
+  }
+  reject(place, "no factor of a LoRA adapter",
+         text.find("magnitude") != std::string_view::npos ? "DoRA's magnitudes" : "",
+         "M.lora_A.weight, M.lora_B.weight, M.lora_embedding_A, M.lora_embedding_B");
+}
+
+void check_factor(const SourceTensor& tensor, const std::string& place) {
+  const bool floats = tensor.type == DType::f32 || tensor.type == DType::f16 || tensor.type == DType::bf16;
+  if (!floats) reject(place, "type of a factor", std::string(dtype_name(tensor.type)), "F32, F16 or BF16");
+  if (tensor.shape.size() != 2 || tensor.values == 0)
+    reject(place, "dimensions of a factor", cat(tensor.shape.size()), "2 (linear layers and embeddings)");
+}
+
+double scale_of(const LoraConfig& config, const LoraPair& pair, const std::string& place) {
+  const std::uint64_t rank = pair.a.shape[0];
+  const double* own_rank = find_pattern(config.ranks, pair.module);
+  const double expected = own_rank != nullptr ? *own_rank : static_cast<double>(config.rank);
+  if (static_cast<double>(rank) != expected || pair.b.shape[1] != rank)
+    reject(place, "ranks of the two factors", cat(rank, " and ", pair.b.shape[1]), cat(expected));
+  const double* own_alpha = find_pattern(config.alphas, pair.module);
+  const double alpha = own_alpha != nullptr ? *own_alpha : config.alpha;
+  const double divisor = config.root ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank);
+  return alpha / divisor;
+}
+
+}  // namespace
+
+LoraFiles read_lora(const std::filesystem::path& path) {
+  const SourceDirectory directory(path);
+  LoraFiles lora;
+  lora.where = printable(path.string());
+  for (const std::string_view name : {kConfig, kWeights})
+    if (!directory.has(name)) {
+      const bool pickle = name == kWeights && directory.has("adapter_model.bin");
+      reject(lora.where, cat(name, " is missing", pickle ? " (a pickle is not read)" : ""));
+    }
+  for (const std::string_view name : {kConfig, kWeights}) lora.files.emplace_back(directory.resolve(name));
+  const LoraConfig config = read_config(lora.files[0].bytes(), directory.where(kConfig));
+  lora.fan_in_fan_out = config.fan_in_fan_out;
+  std::map<std::string, std::size_t> by_module;
+  for (SourceTensor& tensor : parse_safetensors(lora.files[1].bytes(), directory.where(kWeights))) {
+    const std::string place = cat(directory.where(kWeights), ": tensor \"", printable(tensor.name, 120), "\"");
+    const FactorName name = factor_name(tensor.name, place);
+    check_factor(tensor, place);
+    const auto [entry, fresh] = by_module.emplace(name.module, lora.pairs.size());
+    if (fresh) lora.pairs.push_back({.module = name.module});
+    LoraPair& pair = lora.pairs[entry->second];
+    pair.embedding = name.kind.starts_with("lora_embedding");
+    SourceTensor& factor = name.kind.ends_with("A") ? pair.a : pair.b;
+    if (factor.values != 0) reject(place, "the module has this factor already");
+    factor = std::move(tensor);
+  }
+  if (lora.pairs.empty()) reject(directory.where(kWeights), "no tensors");
+  for (LoraPair& pair : lora.pairs) {
+    const std::string place = cat(directory.where(kWeights), ": module ", printable(pair.module, 120));
+    if (pair.a.values == 0 || pair.b.values == 0) reject(place, "only one of the two factors");
+    pair.scale = scale_of(config, pair, place);
+  }
+  return lora;
+}
+
+}  // namespace quern::checkpoint

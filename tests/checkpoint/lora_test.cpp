@@ -1,0 +1,124 @@
+// LoRA adapters (tests/data/adapters, written by scripts/make_adapters.py) against a merge in NumPy.
+#include "checkpoint/lora.hpp"
+
+#include <cmath>
+
+#include "base/mapped_file.hpp"
+#include "checkpoint/safetensors.hpp"
+#include "source_makers.hpp"
+
+namespace {
+
+using namespace quern;
+using checkpoint::LoraAdapter;
+using checkpoint::SourceTensor;
+using test::mentions;
+
+const std::filesystem::path kData = std::filesystem::path(QUERN_SOURCE_DIR) / "tests/data/adapters";
+
+std::vector<float> values_of(const SourceTensor& tensor) {
+  std::vector<float> values(tensor.values);
+  checkpoint::to_float(tensor, 0, tensor.values, values.data());
+  return values;
+}
+
+void require_close(const SourceTensor& got, const SourceTensor& expected) {
+  const std::vector<float> a = values_of(got), b = values_of(expected);
+  REQUIRE(a.size() == b.size());
+  float worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::fabs(a[i] - b[i]));
+  INFO(expected.name);
+  CHECK(worst < 2e-7F);
+}
+
+auto opened(const std::vector<LoraAdapter>& adapters) {
+  return checkpoint::with_adapters(checkpoint::open_checkpoint(kData / "base"), adapters);
+}
+
+// An adapter with r = 2 for a module of [2, 2], changed by the caller.
+std::string refused(const std::string& config, const std::string& header_names) {
+  const test::TemporaryDirectory folder;
+  folder.write("base/config.json", "{}");
+  folder.write("base/model.safetensors",
+               test::safetensors_file(
+                   R"({"m.weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})",
+                   std::string(16, '\0')));
+  folder.write("lora/adapter_config.json", config);
+  folder.write("lora/adapter_model.safetensors",
+               test::safetensors_file(header_names, std::string(32, '\0')));
+  return test::rejection([&] {
+    checkpoint::with_adapters(checkpoint::open_checkpoint(folder.path() / "base"),
+                              {{folder.path() / "lora", 1}});
+  });
+}
+
+std::string header_of(const std::string& a, const std::string& b, const std::string& a_shape = "[2,2]") {
+  return "{\"" + a + R"(":{"dtype":"F32","shape":)" + a_shape + R"(,"data_offsets":[0,16]},")" + b +
+         R"(":{"dtype":"F32","shape":[2,2],"data_offsets":[16,32]}})";
+}
+
+const std::string kGood = R"({"peft_type":"LORA","r":2,"lora_alpha":4)";
+const std::string kNames = header_of("base_model.model.m.lora_A.weight", "base_model.model.m.lora_B.weight");
+
+}  // namespace
+
+TEST_CASE("lora: adapters add up to NumPy's merge", "[checkpoint]") {
+  const base::MappedFile file(kData / "expected.safetensors");
+  const auto expected = checkpoint::parse_safetensors(file.bytes(), "expected");
+  const auto merged = opened({{kData / "plain", 1}, {kData / "patterns", 0.5}});
+  CHECK(merged->tensors().size() == 4);
+  CHECK(merged->notices().size() == 2);
+  for (const SourceTensor& wanted : expected) {
+    if (wanted.name == "turned") {
+      require_close(*opened({{kData / "turned", 1}})->find("model.embed.weight"), wanted);
+      continue;
+    }
+    const SourceTensor& tensor = *merged->find(wanted.name);
+    require_close(tensor, wanted);
+    merged->release(tensor);  // and once more
+    require_close(tensor, wanted);
+    const std::vector<float> all = values_of(tensor);
+    std::vector<float> part(3);
+    checkpoint::to_float(tensor, tensor.shape[1] - 1, 3, part.data());  // over the end of a row
+    for (std::size_t i = 0; i < 3; ++i) CHECK(part[i] == all[tensor.shape[1] - 1 + i]);
+  }
+  merged->check_unchanged();
+}
+
+TEST_CASE("lora: nothing is merged without adapters or at scale zero", "[checkpoint]") {
+  const auto base = checkpoint::open_checkpoint(kData / "base");
+  const auto none = opened({{kData / "plain", 0}});
+  for (const SourceTensor& tensor : base->tensors())
+    CHECK(values_of(*none->find(tensor.name)) == values_of(tensor));
+  CHECK(opened({})->notices().empty());
+}
+
+TEST_CASE("lora: what is not plain LoRA is refused by name", "[checkpoint]") {
+  CHECK(refused(kGood + "}", kNames).empty());
+  for (const auto& [more, word] : std::vector<std::pair<std::string, std::string>>{
+           {R"(,"use_dora":true)", "use_dora"},
+           {R"(,"bias":"all")", "bias"},
+           {R"(,"modules_to_save":["lm_head"])", "modules_to_save"},
+           {R"(,"target_parameters":["x"])", "target_parameters"},
+           {R"(,"init_lora_weights":"pissa")", "init_lora_weights"},
+           {R"(,"alpha_pattern":{"m.*":3})", "patterns"}})
+    mentions(refused(kGood + more + "}", kNames), word);
+  mentions(refused(R"({"peft_type":"IA3"})", kNames), "LORA");
+  mentions(refused(R"({"peft_type":"LORA","r":2})", kNames), "lora_alpha");
+  mentions(refused(R"({"peft_type":"LORA","r":0,"lora_alpha":1})", kNames), "rank");
+  mentions(refused(R"({"peft_type":"LORA","r":4,"lora_alpha":1})", kNames), "ranks of the two factors");
+}
+
+TEST_CASE("lora: every tensor of an adapter is used or an error", "[checkpoint]") {
+  const std::string a = "base_model.model.m.lora_A.weight", b = "base_model.model.m.lora_B.weight";
+  mentions(refused(kGood + "}", header_of(a, "base_model.model.n.lora_B.weight")), "only one of the two");
+  mentions(refused(kGood + "}", header_of("base_model.model.n.lora_A.weight",
+                                          "base_model.model.n.lora_B.weight")),
+           "module n is not in");
+  mentions(refused(kGood + "}", header_of(a, "base_model.model.m.lora_magnitude_vector")), "DoRA");
+  mentions(refused(kGood + "}", header_of(a, "base_model.model.m.modules_to_save.weight")),
+           "no factor");
+  mentions(refused(kGood + "}", header_of(a, b, "[4,1]")), "ranks of the two factors");
+  mentions(refused(R"({"peft_type":"LORA","r":1,"lora_alpha":4})", header_of(a, b, "[1,4]")),
+           "ranks of the two factors");
+}
