@@ -101,7 +101,7 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
   const auto& sources = resolved.tensors;
   bool quantized = false;
   for (std::size_t i = 0; i < specs.size(); ++i)
-    quantized = quantized || (specs[i].matrix && is_quantized(sources[i].tensor->type));
+    quantized = quantized || (specs[i].matrix && is_quantized(*sources[i].tensor));
   const Policy policy(options, quantized);
   job.type = std::string(policy.type());
   job.report.policy = policy.describe();
@@ -123,7 +123,8 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
 
 Job plan(const fs::path& source, const ConvertOptions& options) {
   Job job;
-  job.checkpoint = checkpoint::open_checkpoint(source);
+  job.checkpoint =
+      checkpoint::with_adapters(checkpoint::open_checkpoint(source), options.adapters);
   job.recipe = choose_recipe(*job.checkpoint, options);
   Resolved resolved = resolve(job.recipe, *job.checkpoint, options.adaptations);
   append(job.report.notices, job.checkpoint->notices());

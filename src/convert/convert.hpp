@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/lora.hpp"
 #include "convert/recipe.hpp"
 #include "quant/format.hpp"
 
@@ -19,6 +20,7 @@ struct ConvertOptions {
   std::string output_tensor_type, token_embedding_type;
   std::string recipe_file, arch_as;
   Adaptations adaptations;
+  std::vector<checkpoint::LoraAdapter> adapters;  // merged before anything is quantized
   std::size_t n_threads = 1;
   bool force = false, dry_run = false, strict = false, allow_nonfinite = false;
 };

@@ -1,8 +1,10 @@
 #include "convert/policy.hpp"
 
 #include "base/strings.hpp"
+#include "checkpoint/packed_tensor.hpp"
 #include "convert/glob.hpp"
 #include "quant/formats.hpp"
+#include "quant/pack.hpp"
 #include "text/regex.hpp"
 
 namespace quern::convert {
@@ -10,6 +12,7 @@ namespace quern::convert {
 namespace {
 
 using base::cat;
+using checkpoint::CodeKind;
 using checkpoint::DType;
 using contract::TensorRole;
 using quant::FormatId;
@@ -31,26 +34,63 @@ std::string checked_type(std::string_view word, std::string_view option) {
                                 "; known: ", base::join(known)));
 }
 
-double bits_of(DType type) {
-  return 8.0 * static_cast<double>(checkpoint::dtype_block_bytes(type)) /
-         static_cast<double>(checkpoint::dtype_block_values(type));
+// Bits of a weight; of packed tensors those of the codes.
+double bits_of(const checkpoint::SourceTensor& source) {
+  if (const checkpoint::PackedTensor* packed = source.packed()) {
+    const CodeKind kind = packed->shape().kind;
+    return kind == CodeKind::int4 || kind == CodeKind::e2m1 ? 4 : 8;
+  }
+  return 8.0 * static_cast<double>(checkpoint::dtype_block_bytes(source.type)) /
+         static_cast<double>(checkpoint::dtype_block_values(source.type));
+}
+
+std::string type_text(const checkpoint::SourceTensor& source) {
+  const checkpoint::PackedTensor* packed = source.packed();
+  if (packed != nullptr) return packed->shape().name;
+  const std::string name(checkpoint::dtype_name(source.type));
+  return source.reader != nullptr ? name + " with adapters" : name;
 }
 
 FormatChoice kept(const checkpoint::SourceTensor& source, bool transposed) {
-  const std::string name(checkpoint::dtype_name(source.type));
-  if (const quant::FormatTraits* format = keep_format(source.type); format != nullptr) {
-    const bool exact = is_quantized(source.type) && !transposed;
-    return {.format = format, .kept = exact};
+  const quant::FormatTraits* format = keep_format(source);
+  if (is_quantized(source)) {
+    if (format != nullptr && !transposed) return {.format = format, .kept = true};
+    const bool small = bits_of(source) <= kMaxBitsForQ4;
+    return {.format = quant::find_format(small ? FormatId::q4 : FormatId::q8),
+            .note = cat("requantized from ", type_text(source))};
   }
-  if (is_quantized(source.type)) {
-    const bool small = bits_of(source.type) <= kMaxBitsForQ4;
-    const quant::FormatTraits* format = quant::find_format(small ? FormatId::q4 : FormatId::q8);
-    return {.format = format, .note = cat("requantized from ", name)};
-  }
+  if (format != nullptr) return {.format = format};
   // 8-bit floats fit bf16 exactly; integers and f64 are rare and small.
   const bool f8 = source.type == DType::f8_e4m3 || source.type == DType::f8_e5m2;
   return {.format = quant::find_format(f8 ? FormatId::bf16 : FormatId::f32),
-          .note = cat("from ", name)};
+          .note = cat("from ", type_text(source))};
+}
+
+// int4 and int8 codes: the widest groups that lie in the source's, with f16 scales where they are exact.
+const quant::FormatTraits* keep_integers(const checkpoint::PackedTensor& packed) {
+  const checkpoint::PackedShape& shape = packed.shape();
+  if (packed.group_of_column() != nullptr) return nullptr;
+  std::vector<FormatId> ids = {FormatId::int8_g128, FormatId::int8_g32};
+  if (shape.kind == CodeKind::int4) {
+    ids = {FormatId::int4_f32};
+    if (scales_fit_f16(packed)) ids = {FormatId::int4_g128, FormatId::int4_g64, FormatId::int4_g32};
+  } else if (!zeros_fit(packed, -128, 127)) {
+    return nullptr;
+  }
+  for (const FormatId id : ids)
+    if (const quant::FormatTraits* format = quant::find_format(id);
+        quant::holds_groups(*format, shape.group, shape.columns))
+      return format;
+  return nullptr;
+}
+
+const quant::FormatTraits* keep_packed(const checkpoint::PackedTensor& packed) {
+  const checkpoint::PackedShape& shape = packed.shape();
+  if (shape.kind == CodeKind::int4 || shape.kind == CodeKind::int8) return keep_integers(packed);
+  if (shape.kind == CodeKind::f8_e5m2) return nullptr;
+  const quant::FormatTraits* format = quant::find_format(
+      shape.kind == CodeKind::e2m1 ? FormatId::mxfp4 : FormatId::f8_e4m3);
+  return quant::holds_groups(*format, shape.group, shape.columns) ? format : nullptr;
 }
 
 bool matches(const text::Regex& regex, std::string_view name) {
@@ -138,12 +178,10 @@ FormatChoice Policy::choose(const contract::TensorSpec& spec,
     return choice;
   }
   FormatChoice choice{.format = quant::find_format(type), .note = note};
-  choice.kept =
-      is_quantized(source.type) && !transposed && keep_format(source.type) == choice.format;
+  choice.kept = is_quantized(source) && !transposed && keep_format(source) == choice.format;
   const bool exact = choice.kept || choice.format->id == FormatId::f32;
-  if (is_quantized(source.type) && !exact)
-    choice.note += cat(choice.note.empty() ? "" : ", ", "requantized from ",
-                       checkpoint::dtype_name(source.type));
+  if (is_quantized(source) && !exact)
+    choice.note += cat(choice.note.empty() ? "" : ", ", "requantized from ", type_text(source));
   return choice;
 }
 
@@ -159,12 +197,13 @@ std::string Policy::describe() const {
   return text + "; routers, vectors and position tables f32, latent projections float";
 }
 
-bool is_quantized(DType type) {
-  return checkpoint::dtype_block_values(type) > 1;
+bool is_quantized(const checkpoint::SourceTensor& source) {
+  return source.type == DType::packed || checkpoint::dtype_block_values(source.type) > 1;
 }
 
-const quant::FormatTraits* keep_format(DType type) {
-  switch (type) {
+const quant::FormatTraits* keep_format(const checkpoint::SourceTensor& source) {
+  if (const checkpoint::PackedTensor* packed = source.packed()) return keep_packed(*packed);
+  switch (source.type) {
     case DType::f32:
       return quant::find_format(FormatId::f32);
     case DType::f16:
@@ -181,6 +220,14 @@ const quant::FormatTraits* keep_format(DType type) {
       return quant::find_format(FormatId::q5_1);
     case DType::gguf_q8_0:
       return quant::find_format(FormatId::q8);
+    case DType::gguf_q4_k:
+      return quant::find_format(FormatId::q4_k);
+    case DType::gguf_q5_k:
+      return quant::find_format(FormatId::q5_k);
+    case DType::gguf_q6_k:
+      return quant::find_format(FormatId::q6_k);
+    case DType::gguf_mxfp4:
+      return quant::find_format(FormatId::mxfp4);
     default:
       return nullptr;
   }

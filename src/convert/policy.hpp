@@ -51,10 +51,10 @@ class Policy {
   std::vector<Override> overrides_;
 };
 
-// The format that holds a foreign type exactly, nullptr when there is none.
-const quant::FormatTraits* keep_format(checkpoint::DType type);
+// The format that holds a tensor's numbers exactly, nullptr when there is none.
+const quant::FormatTraits* keep_format(const checkpoint::SourceTensor& source);
 
-// Whether the type is a quantized block type.
-bool is_quantized(checkpoint::DType type);
+// Whether the tensor is made of codes and scales.
+bool is_quantized(const checkpoint::SourceTensor& source);
 
 }  // namespace quern::convert

@@ -79,6 +79,17 @@ Json adaptations_of(const Adaptations& wishes) {
   return object;
 }
 
+Json adapters_of(const std::vector<checkpoint::LoraAdapter>& adapters) {
+  Json list = Json::array();
+  for (const checkpoint::LoraAdapter& adapter : adapters) {
+    fs::path path = adapter.directory.lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    list.push_back(
+        {{"name", base::printable(path.filename().string())}, {"scale", adapter.scale}});
+  }
+  return list;
+}
+
 Json architecture_of(const checkpoint::Checkpoint& checkpoint) {
   const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
   for (const char* key : {"general.architecture", "architectures", "model_type"})
@@ -164,7 +175,8 @@ std::string source_text(const fs::path& path, const checkpoint::Checkpoint& chec
       {"files", files_of(path)},
       {"tensors", checkpoint.tensors().size()},
       {"ignored_tensors", resolved.ignored},
-      {"adaptations", adaptations_of(options.adaptations)}};
+      {"adaptations", adaptations_of(options.adaptations)},
+      {"adapters", adapters_of(options.adapters)}};
   return document.dump();
 }
 

@@ -21,16 +21,6 @@ using base::Json;
 constexpr std::size_t kMaxDivisors = 4096;
 constexpr std::size_t kMaxNameBytes = 200;
 
-void refuse_quantized(const Source& source) {
-  const Json* config = find_path(source.config, "quantization_config");
-  if (config == nullptr || config->is_null()) return;
-  const Json* method = find_path(*config, "quant_method");
-  base::reject(cat(source.where, ": quantization_config.quant_method"),
-               "unsupported quantized checkpoint",
-               method != nullptr ? base::printable(method->dump(), 60) : "no method",
-               "a checkpoint of float tensors, or GGUF");
-}
-
 void refuse_by_recipe(const Source& source) {
   for (const Json& rule : source.section["refuse_unless"]) {
     const std::string text = rule["value"].get<std::string>();
@@ -104,7 +94,6 @@ Resolved resolve(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
     return tensor == nullptr || tensor->shape.empty() ? std::nullopt
                                                       : std::optional(tensor->shape[0]);
   };
-  if (checkpoint.kind() == checkpoint::SourceKind::hugging_face) refuse_quantized(source);
   refuse_by_recipe(source);
   Json values = values_of(source);
   const NameMap names(source.section, checkpoint, source.place);

@@ -9,6 +9,7 @@
 #include "base/buffer.hpp"
 #include "base/small_float.hpp"
 #include "base/strings.hpp"
+#include "checkpoint/packed_tensor.hpp"
 #include "quant/formats.hpp"
 #include "quant/pack.hpp"
 
@@ -128,6 +129,25 @@ std::string index_text(std::uint64_t flat, const RowView& view) {
   return cat("[", flat / view.columns(), ", ", flat % view.columns(), "]");
 }
 
+// Rows [first, first + count) of the source's own codes and scales -> a panel.
+void pack_rows(const PlannedTensor& tensor, std::size_t first, std::size_t count, std::byte* out) {
+  const std::size_t columns = tensor.view.columns();
+  const checkpoint::PackedTensor* packed = tensor.view.source().packed();
+  if (packed == nullptr) {
+    const std::byte* blocks[kPanelRows] = {};
+    for (std::size_t r = 0; r < count; ++r) blocks[r] = tensor.view.row_bytes(first + r).data();
+    return quant::pack_gguf_rows(*tensor.format, blocks, columns, out);
+  }
+  checkpoint::PackedRow rows[kPanelRows];
+  quant::CodeRow codes[kPanelRows];
+  for (std::size_t r = 0; r < count; ++r) {
+    packed->row(tensor.view.stored_row(first + r), rows[r]);
+    codes[r] = {rows[r].codes.data(), rows[r].scales.data(), rows[r].zeros.data(),
+                static_cast<std::size_t>(packed->shape().group)};
+  }
+  quant::pack_code_rows(*tensor.format, codes, columns, out);
+}
+
 // Part `index`: reads its rows into `values`, counts, encodes into `out`.
 void encode_part(const PlannedTensor& tensor, std::size_t index, bool allow_nonfinite,
                  float* values, std::byte* out, Part& part) {
@@ -143,12 +163,11 @@ void encode_part(const PlannedTensor& tensor, std::size_t index, bool allow_nonf
   }
   // Integer encoders take finite values only; the tensor is refused once all its values are
   // counted.
-  if (part.n_nonfinite != 0 && (tensor.format->integer || !allow_nonfinite)) return;
+  const bool floats = !tensor.format->integer && !tensor.kept;
+  if (part.n_nonfinite != 0 && (!floats || !allow_nonfinite)) return;
   std::fill(values + rows * columns, values + kPanelRows * columns, 0.0F);
   if (tensor.kept) {
-    const std::byte* blocks[kPanelRows] = {};
-    for (std::size_t r = 0; r < rows; ++r) blocks[r] = tensor.view.row_bytes(first + r).data();
-    quant::pack_gguf_rows(*tensor.format, blocks, columns, out);
+    pack_rows(tensor, first, rows, out);
   } else {
     quant::encode_panel(*tensor.format, values, columns, columns, nullptr, out);
   }
@@ -164,7 +183,7 @@ void check(const PlannedTensor& tensor, const Part& total, bool allow_nonfinite,
             index_text(total.first_nonfinite, tensor.view));
     if (!allow_nonfinite)
       base::reject(place, cat(what, "; --allow-nonfinite stores them in a float type"));
-    if (tensor.format->integer)
+    if (tensor.format->integer || tensor.kept)
       base::reject(place, cat(what, "; only a float type can hold them"), tensor.format->name,
                    "f32, bf16 or f16");
     notice = cat(place, ": ", what);

@@ -24,9 +24,19 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return text + "]";
 }
 
+bool same_bytes(base::Bytes a, base::Bytes b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
 bool same_values(const checkpoint::SourceTensor& a, const checkpoint::SourceTensor& b) {
-  return a.type == b.type && a.shape == b.shape && a.bytes.size() == b.bytes.size() &&
-         std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+  if ((a.reader != nullptr && a.packed() == nullptr) || (b.reader != nullptr && b.packed() == nullptr))
+    return false;  // values of their own
+  if (a.type != b.type || a.shape != b.shape || a.parts.size() != b.parts.size() ||
+      !same_bytes(a.bytes, b.bytes))
+    return false;
+  for (std::size_t i = 0; i < a.parts.size(); ++i)
+    if (!same_bytes(a.parts[i].bytes, b.parts[i].bytes)) return false;
+  return true;
 }
 
 void check_shape(const contract::TensorSpec& spec, const checkpoint::SourceTensor& tensor,

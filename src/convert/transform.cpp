@@ -50,6 +50,7 @@ RowView::RowView(const checkpoint::SourceTensor& source, const std::vector<std::
 
 void RowView::transpose(std::string_view where) {
   if (columns_ == 1) return;  // a vector
+  if (source_->packed() != nullptr) return;  // always [out, in], whatever the float weights are
   if (transposed_) base::reject(where, "transpose stands twice");
   if (checkpoint::dtype_block_values(source_->type) != 1)
     base::reject(where, "a quantized tensor cannot be transposed",
@@ -121,6 +122,11 @@ void RowView::read_transposed(std::size_t first, std::size_t count, float* out,
     for (std::size_t i = 0; i < count; ++i)
       out[i * stride + c] = run[dense ? i : source_row(first + i) - begin];
   }
+}
+
+std::uint64_t RowView::stored_row(std::size_t row) const {
+  QUERN_ASSERT(!transposed_);
+  return source_row(row);
 }
 
 base::Bytes RowView::row_bytes(std::size_t row) const {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,9 @@ class RowView {
   // Rows [first, first + count) as float32, [count, columns] with `stride`.
   void read(std::size_t first, std::size_t count, float* out, std::size_t stride) const;
 
-  // The bytes of a row as they lie in the file; only without transpose.
+  // Only where it is not transposed: a row's place among the rows of the source, and its bytes as they
+  // lie in the file.
+  std::uint64_t stored_row(std::size_t row) const;
   base::Bytes row_bytes(std::size_t row) const;
 
  private:

@@ -241,8 +241,6 @@ TEST_CASE("wrong configurations are refused by name") {
   CHECK(contains(error_with("llama2", R"({"hidden_act": "sillu"})"), "did you mean \"silu\"?"));
   CHECK(contains(error_with("llama2", R"({"rope_parameters": {"rope_type": "yarm"}})"),
                  "did you mean \"yarn\"?"));
-  CHECK(contains(error_with("llama2", R"({"quantization_config": {"quant_method": "gptq"}})"),
-                 "gptq"));
   CHECK(contains(error_with("llama2", R"({"num_attention_heads": 3, "head_dim": null})"),
                  "multiple"));
   CHECK(contains(error_with("llama2", R"({"vocab_size": 321})"), "embed_tokens"));

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <charconv>
 #include <iostream>
 #include <new>
 #include <string>
@@ -27,7 +28,7 @@ namespace {
 
 struct Options {
   std::string source, target, type, type_word;
-  std::vector<std::string> tensor_types;
+  std::vector<std::string> tensor_types, adapters;
   convert::ConvertOptions convert;
   bool verify = false, quiet = false;
 };
@@ -35,14 +36,18 @@ struct Options {
 constexpr const char* kFooter =
     "types: f32 bf16 f16, q8 (8.5 bits), q4 (4.3 bits; the default for float sources), keep (the "
     "source's own\n"
-    "codes and scales exactly; the default for quantized sources), and GGUF's q4_0 q4_1 q5_0 "
-    "q5_1\n\n"
+    "codes and scales exactly; the default for quantized sources), and the formats of foreign "
+    "sources: q4_0\n"
+    "q4_1 q5_0 q5_1 q4_k q5_k q6_k mxfp4 int4_g32 int4_g64 int4_g128 int4_f32 int8_g32 int8_g128 "
+    "f8_e4m3\n\n"
     "examples:\n"
     "  quern-convert SmolLM2-135M-Instruct/ smollm2             Hugging Face directory, 4 bits\n"
     "  quern-convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2    GGUF, its codes kept\n"
     "  quern-convert SRC OUT q8 --verify                        8 bits, logits compared with the "
     "source\n"
     "  quern-convert SRC OUT --tensor-type 'ffn_down|down=q8'   one kind of matrix finer\n"
+    "  quern-convert SRC OUT --lora ADAPTER:0.5                 a LoRA adapter merged at half "
+    "strength\n"
     "  quern-convert SRC OUT --dry-run                          sizes and plan, nothing written\n\n"
     "exit codes: 0 done, 1 --verify failed, 2 usage, 3 input rejected, 4 environment, 70 "
     "internal\n";
@@ -61,6 +66,9 @@ void add_formats(CLI::App& app, Options& options) {
 }
 
 void add_recipe(CLI::App& app, Options& options) {
+  app.add_option("--lora", options.adapters,
+                 "DIR[:SCALE], a PEFT adapter to merge before quantization; repeatable")
+      ->allow_extra_args(false);
   app.add_option("--recipe", options.convert.recipe_file,
                  "a recipe file to try before the built-in ones");
   app.add_option("--arch-as", options.convert.arch_as, "treat the checkpoint as this architecture");
@@ -89,6 +97,19 @@ bool printed_something(const std::vector<std::string>& arguments) {
     if (argument == "--") return false;
   }
   return false;
+}
+
+// DIR or DIR:SCALE; a colon with something else than a number behind it belongs to the directory.
+checkpoint::LoraAdapter adapter_of(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon + 1 == text.size()) return {text, 1};
+  const char* begin = text.data() + colon + 1;
+  double scale = 0;
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), scale);
+  if (error != std::errc{} || end != text.data() + text.size()) return {text, 1};
+  if (!(scale >= -1e6 && scale <= 1e6))
+    base::usage_error("--lora", base::cat("scale out of range: ", base::printable(text, 80)));
+  return {text.substr(0, colon), scale};
 }
 
 // False: --help was printed.
@@ -124,6 +145,8 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
   options.convert.type = options.type.empty() ? options.type_word : options.type;
   if (options.verify && options.convert.dry_run)
     base::usage_error("--verify", "cannot be given together with --dry-run");
+  for (const std::string& text : options.adapters)
+    options.convert.adapters.push_back(adapter_of(text));
   for (const std::string& text : options.tensor_types) {
     const std::size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0)
