@@ -12,6 +12,12 @@
 //     not finite.
 // The bytes of a token depend on that token alone; padding is written as zeros.
 //
+// Latent rows (multi-head latent attention; d_rope > 0): one row of a token serves all heads, as key and as
+// value, and is stored once.
+//  K: [2 half blocks][d_v / e + d_rope / e lines][16][e]: the lines of the latent [d_v], then those of the
+//     rotated key [d_rope], each part padded to whole lines; a key is both parts, d_k = d_v + d_rope.
+//  scales: k_scale[32] of the rotated key, v_scale[32] of the latent.
+//
 // Attention runs in tiles of kTileTokens keys counted from the sequence's start. A tile gives (max,
 // sum, o) per query; tiles are merged in index order by one fixed left fold, the same in prefill
 // and decode; a tile in which a query sees no key is skipped for it.
@@ -41,9 +47,20 @@ constexpr bool cache_has_scales(CacheType type) {
 struct CacheLayout {
   CacheType k_type, v_type;
   std::size_t d_k, d_v;
+  std::size_t d_rope;  // 0: K and V are rows of their own; else latent rows
   std::size_t v_offset, k_scale_offset, v_scale_offset, block_bytes;
 };
 CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_k, std::size_t d_v);
+CacheLayout make_latent_layout(CacheType type, std::size_t kv_rank, std::size_t d_rope);
+
+// 64-byte lines that `width` values of each of 16 tokens take.
+constexpr std::size_t cache_lines(CacheType type, std::size_t width) {
+  return (width * cache_value_bytes(type) + 3) / 4;
+}
+// Floats of one block's K, expanded: rows of 32 tokens, the padding of a line included.
+constexpr std::size_t expanded_k_floats(const CacheLayout& layout) {
+  return kBlockTokens * ((layout.d_k + (layout.d_rope != 0 ? 6 : 3)) / 4 * 4);
+}
 
 // Running softmax state of the queries of one KV head: max -inf, sum 0, o 0 at the start.
 struct AttendState {
@@ -73,7 +90,25 @@ struct AttendArgs {
   const float* const* bias;
   AttendState state;  // in and out
   float* scratch;     // attend_scratch_floats(n_queries, layout)
+  // Of those keys query i sees the ones whose bit is set: bit k % 32 of selected[i][k / 32], k the index of
+  // the key in the sequence. nullptr: all of them.
+  const std::uint32_t* const* selected = nullptr;
 };
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout);
+
+// Scores of one block's 32 keys alone: out[i, key] = scale * (q_i . k), no softmax. What lies in slots that
+// were never written gives arbitrary scores.
+struct ScoreArgs {
+  const CacheLayout* layout;
+  const std::byte* block;
+  std::size_t n_queries;
+  const float* q;        // [n_queries, q_stride]
+  std::size_t q_stride;
+  float scale;
+  float* out;            // [n_queries, out_stride], 32 values each
+  std::size_t out_stride;
+  float* scratch;        // score_scratch_floats(layout)
+};
+std::size_t score_scratch_floats(const CacheLayout& layout);
 
 }  // namespace quern::kernels

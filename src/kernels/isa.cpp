@@ -16,6 +16,7 @@
 #include "kernels/ops/attention.hpp"
 #include "kernels/ops/matmul.hpp"
 #include "kernels/ops/quantize.hpp"
+#include "kernels/ops/score_ops.hpp"
 #include "kernels/ops/vector_ops.hpp"
 #include "quant/formats.hpp"
 
@@ -42,12 +43,16 @@ constexpr Kernels make_table(quant::FormatList<F...>) {
       .name = P::kName,
       .description = P::kDescription,
       .matmul = {&MatmulOps<P>::template run<F>...},
+      .transposed = {MatmulOps<P>::template transposed<F>()...},
       .matmul_scratch_bytes = MatmulOps<P>::scratch_bytes,
       .quantize = QuantizeOps<P>::quantize,
       .norm = VectorOps<P>::norm,
       .rope = VectorOps<P>::rope,
       .activate = VectorOps<P>::activate,
       .activate_gated = VectorOps<P>::activate_gated,
+      .softmax = ScoreOps<P>::softmax,
+      .sigmoid = ScoreOps<P>::sigmoid,
+      .add_relu = ScoreOps<P>::add_relu,
       .scale = VectorOps<P>::scale,
       .add = VectorOps<P>::add,
       .scaled_add = VectorOps<P>::scaled_add,
@@ -56,6 +61,8 @@ constexpr Kernels make_table(quant::FormatList<F...>) {
       .softcap = VectorOps<P>::softcap,
       .store_kv = AttentionOps<P>::store_kv,
       .attend = AttentionOps<P>::attend,
+      .score_keys = AttentionOps<P>::score_keys,
+      .latent_rows = AttentionTile<P>::latent_rows,
       .merge_attention = AttentionOps<P>::merge_attention,
       .finish_attention = AttentionOps<P>::finish_attention,
   };

@@ -42,6 +42,26 @@ struct MatmulArgs {
 };
 using MatmulFn = void (*)(const MatmulArgs&);
 
+// out[t, c] = sum over r of w[r, c] * x[t, r - first_row], rows r in [first_row, end_row): a product with the
+// transpose of those rows, for all columns of a float matrix.
+inline constexpr std::size_t kTransposedTokens = 4;  // taken together; no effect on the result
+struct TransposedArgs {
+  const std::byte* weights;   // the tensor's first panel
+  std::size_t panel_bytes;
+  std::size_t columns;        // of the matrix
+  std::size_t first_row, end_row;
+  std::size_t n_tokens;
+  const float* x;             // [tokens, x_stride]
+  std::size_t x_stride;
+  float* out;                 // [tokens, out_stride]
+  std::size_t out_stride;
+  float* scratch;             // transposed_scratch_floats(end_row - first_row)
+};
+using TransposedFn = void (*)(const TransposedArgs&);
+constexpr std::size_t transposed_scratch_floats(std::size_t rows) {
+  return (rows / quant::kPanelRows + 2) * quant::kPanelRows * kTransposedTokens;
+}
+
 // Quantizes x [n_tokens, columns] into q, `group` columns a scale. Tokens [0, n_tokens).
 using QuantizeFn = void (*)(const float* x, std::size_t x_stride, std::size_t n_tokens,
                             std::size_t columns, std::size_t group, const QuantizedRows& q);
@@ -64,6 +84,7 @@ struct Kernels {
   const char* name;                        // "avx512vnni"
   const char* description;
   MatmulFn matmul[kMaxFormats];            // by quant::format_index()
+  TransposedFn transposed[kMaxFormats];    // nullptr for integer formats
   std::size_t (*matmul_scratch_bytes)(std::size_t columns);
   QuantizeFn quantize;
 
@@ -74,6 +95,9 @@ struct Kernels {
   void (*rope)(float* x, const float* cosine, const float* sine, std::size_t half, bool pairs);
   void (*activate)(ActivationOp op, float* x, std::size_t n);                       // x = act(x)
   void (*activate_gated)(ActivationOp op, const float* gate, float* up, std::size_t n);  // up *= act(gate)
+  void (*softmax)(float* x, std::size_t n);                                         // in place
+  void (*sigmoid)(float* x, std::size_t n);                                         // in place
+  void (*add_relu)(float* out, const float* x, float weight, std::size_t n);        // out += weight * max(x, 0)
   void (*scale)(float* x, float factor, std::size_t n);                             // x *= factor
   void (*add)(float* x, const float* y, std::size_t n);                             // x += y
   void (*scaled_add)(float* x, float x_scale, const float* y, float y_scale, std::size_t n);
@@ -82,10 +106,15 @@ struct Kernels {
   void (*softcap)(float* x, float cap, std::size_t n);                              // cap * tanh(x / cap)
 
   // Cache: writes one token's k [d_k] and v [d_v] of one KV head into slot [0, kBlockTokens) of its block.
+  // Latent rows: k is the rotated key [d_rope], v the latent [d_v].
   void (*store_kv)(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                    std::size_t slot);
   // One tile of kTileTokens keys for the queries of one KV head: running state <- merge(state, tile).
   void (*attend)(const AttendArgs& args);
+  void (*score_keys)(const ScoreArgs& args);
+  // Latent rows of a block as floats, out [kBlockTokens, d_k]; scratch: expanded_k_floats().
+  void (*latent_rows)(const CacheLayout& layout, const std::byte* block, float* out, std::size_t stride,
+                      float* scratch);
   // state <- merge(state, tile) of each query, where `tile` is one tile attended from an empty state: the
   // fold of attend(), for tiles that different threads computed.
   void (*merge_attention)(const AttendState& state, const AttendState& tile, std::size_t n_queries,

@@ -75,17 +75,28 @@ void reference_attention(const ReferenceQuery& query, double* output) {
   for (std::size_t d = 0; d < query.d_v; ++d) output[d] /= sum;
 }
 
+namespace {
+
+// Value d of K's lines: [slot / 16][lines][slot % 16][values per lane], the row beginning at `first_line`.
+float load_k(const CacheLayout& layout, const std::byte* block, std::size_t slot, std::size_t lines,
+             std::size_t d) {
+  const std::size_t bytes = cache_value_bytes(layout.k_type), lane = 4 / bytes;
+  const std::size_t index = (((slot / 16) * lines + d / lane) * 16 + slot % 16) * lane + d % lane;
+  return load_value(layout.k_type, block + index * bytes);
+}
+
+}  // namespace
+
 void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot,
                        float* k, float* v) {
-  const std::size_t k_bytes = cache_value_bytes(layout.k_type), k_lane = 4 / k_bytes;
-  const std::size_t k_groups = (layout.d_k + k_lane - 1) / k_lane;
+  const bool latent = layout.d_rope != 0;
+  const std::size_t k_width = latent ? layout.d_rope : layout.d_k;
+  const std::size_t lane = 4 / cache_value_bytes(layout.k_type);
+  const std::size_t v_lines = latent ? cache_lines(layout.k_type, layout.d_v) : 0;
+  const std::size_t lines = v_lines + cache_lines(layout.k_type, k_width);
   const float k_scale = load_scale(layout.k_type, block + layout.k_scale_offset, slot);
-  for (std::size_t d = 0; d < layout.d_k; ++d) {
-    // [slot / 16][d / k_lane][slot % 16][d % k_lane]
-    const std::size_t index =
-        (((slot / 16) * k_groups + d / k_lane) * 16 + slot % 16) * k_lane + d % k_lane;
-    k[d] = load_value(layout.k_type, block + index * k_bytes) * k_scale;
-  }
+  for (std::size_t d = 0; d < k_width; ++d)
+    k[d] = load_k(layout, block, slot, lines, v_lines * lane + d) * k_scale;
   const std::size_t v_bytes = cache_value_bytes(layout.v_type), v_lane = 4 / v_bytes;
   const std::size_t v_chunks = (layout.d_v + 15) / 16;
   const float v_scale = load_scale(layout.v_type, block + layout.v_scale_offset, slot);
@@ -93,7 +104,8 @@ void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::s
     // [slot / v_lane][d / 16][d % 16][slot % v_lane]
     const std::size_t index =
         (((slot / v_lane) * v_chunks + d / 16) * 16 + d % 16) * v_lane + slot % v_lane;
-    v[d] = load_value(layout.v_type, block + layout.v_offset + index * v_bytes) * v_scale;
+    v[d] = latent ? load_k(layout, block, slot, lines, d) * v_scale
+                  : load_value(layout.v_type, block + layout.v_offset + index * v_bytes) * v_scale;
   }
 }
 

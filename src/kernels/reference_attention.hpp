@@ -27,7 +27,8 @@ struct ReferenceQuery {
 // output [d_v]; zeros for a query that sees no key.
 void reference_attention(const ReferenceQuery& query, double* output);
 
-// The values a cache block holds for one token, scales applied: k [d_k], v [d_v].
+// The values a cache block holds for one token, scales applied: k [d_k], v [d_v]; of latent rows k [d_rope],
+// v the latent [d_v].
 void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot,
                        float* k, float* v);
 

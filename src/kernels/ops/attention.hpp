@@ -42,6 +42,26 @@ struct AttentionOps {
     }
   }
 
+  static void score_keys(const ScoreArgs& args) {
+    typename Tile::Scores scores = Tile::expand_k(*args.layout, args.block, args.scratch);
+    scores.q_stride = args.q_stride;
+    scores.out = args.scratch + expanded_k_floats(*args.layout);
+    const V16 scale = P::set(args.scale);
+    const bool scaled = cache_has_scales(args.layout->k_type) && args.layout->d_rope == 0;
+    const float* scales = reinterpret_cast<const float*>(args.block + args.layout->k_scale_offset);
+    for (std::size_t first = 0; first < args.n_queries; first += Tile::kRows) {
+      const std::size_t rest = args.n_queries - first, n = rest < Tile::kRows ? rest : Tile::kRows;
+      scores.q = args.q + first * args.q_stride;
+      Tile::dot_rows(scores, n);
+      for (std::size_t r = 0; r < n; ++r)
+        for (std::size_t half = 0; half < kBlockTokens; half += kHalfBlock) {
+          V16 s = P::load(scores.out + r * kTileTokens + half);
+          if (scaled) s = P::mul(s, P::load(scales + half));
+          P::store(args.out + (first + r) * args.out_stride + half, P::mul(s, scale));
+        }
+    }
+  }
+
   // A tile alone, attended from an empty state, joins `state`: the same arithmetic as attend() itself (the merge
   // with an empty state is exact), so tiles may be computed anywhere and folded in index order.
   static void merge_attention(const AttendState& state, const AttendState& tile,
@@ -86,7 +106,7 @@ struct AttentionOps {
     Work(const AttendArgs& a, std::size_t first_row, std::size_t n)
         : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
       k_buffer = a.scratch;
-      v_buffer = k_buffer + kBlockTokens * ((a.layout->d_k + 3) / 4 * 4);
+      v_buffer = k_buffer + expanded_k_floats(*a.layout);
       scores = v_buffer + kHalfBlock * v_width;
       o = scores + n * kTileTokens;
       for (std::size_t r = 0; r < n; ++r) mark_keys(r);
@@ -112,10 +132,11 @@ struct AttentionOps {
       seen[r] = 0;
       for (std::size_t half = 0; half < kHalves; ++half) {
         const std::size_t key = args.first_key + half * kHalfBlock;
-        const std::uint32_t mask =
-            half < 2 * args.n_blocks
-                ? below(end, key) & (~below(begin, key) | below(args.sinks, key))
-                : 0u;
+        std::uint32_t mask = half < 2 * args.n_blocks
+                                 ? below(end, key) & (~below(begin, key) | below(args.sinks, key))
+                                 : 0u;
+        if (args.selected != nullptr && mask != 0)
+          mask &= args.selected[first + r][key / 32] >> (key % 32) & kAllKeys;
         keys[r][half] = static_cast<std::uint16_t>(mask);
         seen[r] |= std::uint32_t{mask != 0} << half;
       }
@@ -157,7 +178,7 @@ struct AttentionOps {
     const AttendArgs& args = work.args;
     float* out = work.score_of(r, half);
     V16 s = P::load(out);
-    if (cache_has_scales(args.layout->k_type))
+    if (cache_has_scales(args.layout->k_type) && args.layout->d_rope == 0)
       s = P::mul(s, scales_of(args, args.layout->k_scale_offset, half));
     V16 bias = P::zero();
     if (args.alibi != nullptr) bias = alibi(args, work.first + r, half);
@@ -199,7 +220,7 @@ struct AttentionOps {
       float* out = work.score_of(r, half);
       V16 p = E::exp(P::sub(P::load(out), peak));
       sums = P::add(sums, p);
-      if (cache_has_scales(layout.v_type))
+      if (cache_has_scales(layout.v_type) && layout.d_rope == 0)
         p = P::mul(p, scales_of(work.args, layout.v_scale_offset, half));
       P::store(out, p);
     }
@@ -212,7 +233,8 @@ struct AttentionOps {
       P::store(work.o + i, P::zero());
     for (std::size_t half = 0; half < kHalves; ++half) {
       if (!work.any_row(half)) continue;
-      const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer);
+      const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer,
+                                      work.k_buffer);
       for (std::size_t r = 0; r < work.n_rows;) {
         const typename Tile::Values values{v, work.v_width, work.score_of(r, half), kTileTokens,
                                            work.o + r * work.v_width};

@@ -33,58 +33,43 @@ struct AttentionTile {
 
   // K of a block as floats: the cache's own memory if that is its form, else `buffer`.
   static Scores expand_k(const CacheLayout& layout, const std::byte* block, float* buffer) {
+    if (layout.d_rope != 0) return expand_latent(layout, block, buffer);
     const std::size_t per_word = 4 / cache_value_bytes(layout.k_type);
     const std::size_t n_lines = (layout.d_k + per_word - 1) / per_word;
     Scores scores{buffer, n_lines * per_word * 16, layout.d_k, nullptr, 0, nullptr};
-    switch (layout.k_type) {
-      case CacheType::f32:
-        scores.k = reinterpret_cast<const float*>(block);
-        break;
-      case CacheType::bf16:
-        expand<CacheType::bf16>(block, 2 * n_lines, 1, buffer);
-        break;
-      case CacheType::f16:
-        expand<CacheType::f16>(block, 2 * n_lines, 1, buffer);
-        break;
-      case CacheType::int8:
-        expand<CacheType::int8>(block, 2 * n_lines, 1, buffer);
-        break;
-      case CacheType::fp8_e4m3:
-        expand<CacheType::fp8_e4m3>(block, 2 * n_lines, 1, buffer);
-        break;
-      case CacheType::fp8_e5m2:
-        expand<CacheType::fp8_e5m2>(block, 2 * n_lines, 1, buffer);
-        break;
-    }
+    if (layout.k_type == CacheType::f32)
+      scores.k = reinterpret_cast<const float*>(block);
+    else
+      expand_lines(layout.k_type, block, 2 * n_lines, 1, buffer);
     return scores;
   }
 
-  // V of a half block: [16 tokens, d_v padded to 16].
+  // V of a half block: [16 tokens, d_v padded to 16]. latent_buffer: of latent rows only, half of
+  // expanded_k_floats().
   static const float* expand_v(const CacheLayout& layout, const std::byte* block, std::size_t half,
-                               float* buffer) {
+                               float* buffer, float* latent_buffer) {
+    if (layout.d_rope != 0) {
+      latent_half(layout, block, half, layout.d_v, latent_buffer);
+      transpose(latent_buffer, layout.d_v, buffer, (layout.d_v + 15) / 16 * 16);
+      return buffer;
+    }
     const std::size_t chunks = (layout.d_v + 15) / 16;
     const std::size_t groups = kHalfBlock * cache_value_bytes(layout.v_type) / 4;
     const std::byte* lines = block + layout.v_offset + half * groups * chunks * 64;
-    switch (layout.v_type) {
-      case CacheType::f32:
-        return reinterpret_cast<const float*>(lines);
-      case CacheType::bf16:
-        expand<CacheType::bf16>(lines, groups, chunks, buffer);
-        break;
-      case CacheType::f16:
-        expand<CacheType::f16>(lines, groups, chunks, buffer);
-        break;
-      case CacheType::int8:
-        expand<CacheType::int8>(lines, groups, chunks, buffer);
-        break;
-      case CacheType::fp8_e4m3:
-        expand<CacheType::fp8_e4m3>(lines, groups, chunks, buffer);
-        break;
-      case CacheType::fp8_e5m2:
-        expand<CacheType::fp8_e5m2>(lines, groups, chunks, buffer);
-        break;
-    }
+    if (layout.v_type == CacheType::f32) return reinterpret_cast<const float*>(lines);
+    expand_lines(layout.v_type, lines, groups, chunks, buffer);
     return buffer;
+  }
+
+  // The 32 rows of a block of latent rows: out [32, d_k], `stride` floats apart. buffer: expanded_k_floats().
+  static void latent_rows(const CacheLayout& layout, const std::byte* block, float* out,
+                          std::size_t stride, float* buffer) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      latent_half(layout, block, half, layout.d_k, buffer);
+      for (std::size_t token = 0; token < kHalfBlock; ++token)
+        for (std::size_t d = 0; d < layout.d_k; ++d)
+          out[(half * kHalfBlock + token) * stride + d] = buffer[d * 16 + token];
+    }
   }
 
   // The scores of n <= kRows rows and a block's 32 keys. Both half blocks at once where registers
@@ -139,6 +124,69 @@ struct AttentionTile {
   }
 
  private:
+  static void expand_lines(CacheType type, const std::byte* lines, std::size_t groups,
+                           std::size_t chunks, float* out) {
+    switch (type) {
+      case CacheType::f32:
+        return expand<CacheType::f32>(lines, groups, chunks, out);
+      case CacheType::bf16:
+        return expand<CacheType::bf16>(lines, groups, chunks, out);
+      case CacheType::f16:
+        return expand<CacheType::f16>(lines, groups, chunks, out);
+      case CacheType::int8:
+        return expand<CacheType::int8>(lines, groups, chunks, out);
+      case CacheType::fp8_e4m3:
+        return expand<CacheType::fp8_e4m3>(lines, groups, chunks, out);
+      case CacheType::fp8_e5m2:
+        return expand<CacheType::fp8_e5m2>(lines, groups, chunks, out);
+    }
+  }
+
+  // ---- latent rows: scales are applied here, once for all the heads that read a block ----
+  static Scores expand_latent(const CacheLayout& layout, const std::byte* block, float* buffer) {
+    const std::size_t step = expanded_k_floats(layout) / 2;
+    Scores scores{buffer, step, layout.d_k, nullptr, 0, nullptr};
+    if (layout.k_type == CacheType::f32) {
+      scores.k = reinterpret_cast<const float*>(block);
+      scores.k_step = layout.d_k * 16;
+      return scores;
+    }
+    for (std::size_t half = 0; half < 2; ++half)
+      latent_half(layout, block, half, layout.d_k, buffer + half * step);
+    return scores;
+  }
+
+  // The first `width` dimensions (d_v: the latent; d_k: the rotated key too) of a half block: [width][16].
+  static void latent_half(const CacheLayout& layout, const std::byte* block, std::size_t half,
+                          std::size_t width, float* out) {
+    const std::size_t latent_lines = cache_lines(layout.k_type, layout.d_v);
+    const std::size_t rope_lines = cache_lines(layout.k_type, layout.d_rope);
+    const std::byte* lines = block + half * (latent_lines + rope_lines) * 64;
+    expand_lines(layout.k_type, lines, latent_lines, 1, out);
+    scale_rows(layout, block + layout.v_scale_offset, half, layout.d_v, out);
+    if (width == layout.d_v) return;
+    float* key = out + layout.d_v * 16;  // over the padding of the latent's last line
+    expand_lines(layout.k_type, lines + latent_lines * 64, rope_lines, 1, key);
+    scale_rows(layout, block + layout.k_scale_offset, half, layout.d_rope, key);
+  }
+
+  static void scale_rows(const CacheLayout& layout, const std::byte* scales, std::size_t half,
+                         std::size_t n_rows, float* rows) {
+    if (!cache_has_scales(layout.k_type)) return;
+    const V16 scale = P::load(reinterpret_cast<const float*>(scales) + half * kHalfBlock);
+    for (std::size_t d = 0; d < n_rows; ++d)
+      P::store(rows + d * 16, P::mul(P::load(rows + d * 16), scale));
+  }
+
+  // [width][16 tokens] -> [16 tokens][padded], zeros past width.
+  static void transpose(const float* in, std::size_t width, float* __restrict out,
+                        std::size_t padded) {
+    for (std::size_t d = 0; d < padded; d += 16)
+      for (std::size_t token = 0; token < kHalfBlock; ++token)
+        for (std::size_t j = 0; j < 16; ++j)
+          out[token * padded + d + j] = d + j < width ? in[(d + j) * 16 + token] : 0.0f;
+  }
+
   // Lines [groups, chunks] of per_word values a lane -> rows [groups * per_word, chunks * 16].
   template <CacheType kType>
   static void expand(const std::byte* lines, std::size_t groups, std::size_t chunks, float* out) {

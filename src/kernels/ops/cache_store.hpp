@@ -16,52 +16,56 @@ struct CacheStore {
 
   static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                        std::size_t slot) {
-    const Row k_row = scaled_row(layout.k_type, k, layout.d_k, block + layout.k_scale_offset, slot);
+    const bool latent = layout.d_rope != 0;
+    const std::size_t k_width = latent ? layout.d_rope : layout.d_k;
+    const Row k_row = scaled_row(layout.k_type, k, k_width, block + layout.k_scale_offset, slot);
     const Row v_row = scaled_row(layout.v_type, v, layout.d_v, block + layout.v_scale_offset, slot);
-    switch (layout.k_type) {
-      case CacheType::f32:
-        store_k<CacheType::f32>(k_row, block, slot);
-        break;
-      case CacheType::bf16:
-        store_k<CacheType::bf16>(k_row, block, slot);
-        break;
-      case CacheType::f16:
-        store_k<CacheType::f16>(k_row, block, slot);
-        break;
-      case CacheType::int8:
-        store_k<CacheType::int8>(k_row, block, slot);
-        break;
-      case CacheType::fp8_e4m3:
-        store_k<CacheType::fp8_e4m3>(k_row, block, slot);
-        break;
-      case CacheType::fp8_e5m2:
-        store_k<CacheType::fp8_e5m2>(k_row, block, slot);
-        break;
-    }
-    std::byte* values = block + layout.v_offset;
-    switch (layout.v_type) {
-      case CacheType::f32:
-        store_v<CacheType::f32>(v_row, values, slot);
-        break;
-      case CacheType::bf16:
-        store_v<CacheType::bf16>(v_row, values, slot);
-        break;
-      case CacheType::f16:
-        store_v<CacheType::f16>(v_row, values, slot);
-        break;
-      case CacheType::int8:
-        store_v<CacheType::int8>(v_row, values, slot);
-        break;
-      case CacheType::fp8_e4m3:
-        store_v<CacheType::fp8_e4m3>(v_row, values, slot);
-        break;
-      case CacheType::fp8_e5m2:
-        store_v<CacheType::fp8_e5m2>(v_row, values, slot);
-        break;
-    }
+    const std::size_t k_lines = cache_lines(layout.k_type, k_width);
+    const std::size_t v_lines = latent ? cache_lines(layout.v_type, layout.d_v) : 0;
+    std::byte* words = block + (slot / 16) * (v_lines + k_lines) * 64 + (slot % 16) * 4;
+    if (latent)
+      store_k(layout.v_type, v_row, words);
+    else
+      store_v(layout.v_type, v_row, block + layout.v_offset, slot);
+    store_k(layout.k_type, k_row, words + v_lines * 64);
   }
 
  private:
+  struct Row;
+
+  static void store_k(CacheType type, const Row& row, std::byte* words) {
+    switch (type) {
+      case CacheType::f32:
+        return store_k<CacheType::f32>(row, words);
+      case CacheType::bf16:
+        return store_k<CacheType::bf16>(row, words);
+      case CacheType::f16:
+        return store_k<CacheType::f16>(row, words);
+      case CacheType::int8:
+        return store_k<CacheType::int8>(row, words);
+      case CacheType::fp8_e4m3:
+        return store_k<CacheType::fp8_e4m3>(row, words);
+      case CacheType::fp8_e5m2:
+        return store_k<CacheType::fp8_e5m2>(row, words);
+    }
+  }
+  static void store_v(CacheType type, const Row& row, std::byte* values, std::size_t slot) {
+    switch (type) {
+      case CacheType::f32:
+        return store_v<CacheType::f32>(row, values, slot);
+      case CacheType::bf16:
+        return store_v<CacheType::bf16>(row, values, slot);
+      case CacheType::f16:
+        return store_v<CacheType::f16>(row, values, slot);
+      case CacheType::int8:
+        return store_v<CacheType::int8>(row, values, slot);
+      case CacheType::fp8_e4m3:
+        return store_v<CacheType::fp8_e4m3>(row, values, slot);
+      case CacheType::fp8_e5m2:
+        return store_v<CacheType::fp8_e5m2>(row, values, slot);
+    }
+  }
+
   struct Row {
     const float* x;
     std::size_t n;
@@ -107,12 +111,11 @@ struct CacheStore {
   }
 
   // [2 half blocks][d_k / e lines][16 tokens][e values]: a word of e values in each line of its
-  // half block.
+  // half block; `words` is the one in the row's first line.
   template <CacheType kType>
-  static void store_k(const Row& row, std::byte* block, std::size_t slot) {
+  static void store_k(const Row& row, std::byte* words) {
     constexpr std::size_t kBytes = cache_value_bytes(kType), kPerWord = 4 / kBytes;
     const std::size_t n_lines = (row.n + kPerWord - 1) / kPerWord;
-    std::byte* words = block + (slot / 16) * n_lines * 64 + (slot % 16) * 4;
     std::uint32_t codes[kChunk];
     for (std::size_t first = 0; first < row.n; first += kChunk) {
       encode_chunk<kType>(row, first, codes);

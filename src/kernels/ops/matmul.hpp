@@ -7,6 +7,7 @@
 #include "kernels/kernels.hpp"
 #include "kernels/ops/matmul_float.hpp"
 #include "kernels/ops/matmul_integer.hpp"
+#include "kernels/ops/matmul_transposed.hpp"
 
 namespace quern::kernels {
 
@@ -18,6 +19,14 @@ struct MatmulOps {
       IntegerMatmul<P, F>::run(args);
     else
       FloatMatmul<P, F>::run(args);
+  }
+
+  template <class F>
+  static constexpr TransposedFn transposed() {
+    if constexpr (F::kInteger || FloatMatmul<P, F>::kScaled)
+      return nullptr;
+    else
+      return &TransposedMatmul<P, F>::run;
   }
 
   // Four expanded super-blocks (76 KiB), whatever the width of the matrix.
