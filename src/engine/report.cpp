@@ -45,6 +45,39 @@ std::string rate(std::size_t tokens, double seconds) {
 
 }  // namespace
 
+namespace {
+
+std::uint64_t bytes_of(const model::Ffn& op) {
+  return bytes_of(op.gate) + bytes_of(op.up) + bytes_of(op.down);
+}
+
+std::uint64_t bytes_of(const model::Mla& op) {
+  std::uint64_t total = 0;
+  for (const model::Linear* linear : {&op.q, &op.q_a, &op.q_b, &op.kv_a, &op.k_b, &op.v_b, &op.o})
+    total += bytes_of(*linear);
+  if (op.indexer)
+    total += bytes_of(op.indexer->q) + bytes_of(op.indexer->k) + bytes_of(op.indexer->weights);
+  return total;
+}
+
+std::uint64_t bytes_of(const model::Nsa& op) {
+  std::uint64_t total = bytes_of(op.q) + bytes_of(op.gates) + bytes_of(op.o);
+  for (const model::Nsa::Source& source : op.branches) total += bytes_of(source.k) + bytes_of(source.v);
+  return total;
+}
+
+// One token reads top_k experts.
+std::uint64_t bytes_of(const model::Moe& op) {
+  std::uint64_t experts = 0;
+  for (const model::Ffn& expert : op.experts) experts += bytes_of(expert);
+  std::uint64_t total = bytes_of(op.router) + experts / op.experts.size() * op.spec->top_k;
+  if (op.shared) total += bytes_of(*op.shared);
+  if (op.shared_router) total += bytes_of(*op.shared_router);
+  return total;
+}
+
+}  // namespace
+
 std::uint64_t weight_bytes_per_token(const model::Model& model) {
   std::uint64_t total = bytes_of(model.head.logits);
   for (const model::Layer& layer : model.output_stack().layers) {
@@ -55,11 +88,36 @@ std::uint64_t weight_bytes_per_token(const model::Model& model) {
         if (a->spec->source == contract::AttentionSource::self)
           total += bytes_of(a->k) + bytes_of(a->v);
       }
-      if (const auto& f = branch.ffn)
-        total += bytes_of(f->gate) + bytes_of(f->up) + bytes_of(f->down);
+      if (branch.mla) total += bytes_of(*branch.mla);
+      if (branch.nsa) total += bytes_of(*branch.nsa);
+      if (branch.ffn) total += bytes_of(*branch.ffn);
+      if (branch.moe) total += bytes_of(*branch.moe);
     }
   }
   return total;
+}
+
+ExpertLoad expert_load(const std::vector<std::vector<std::uint64_t>>& loads) {
+  ExpertLoad result;
+  std::size_t counted = 0;
+  for (std::size_t layer = 0; layer < loads.size(); ++layer) {
+    std::uint64_t sum = 0, most = 0;
+    for (const std::uint64_t rows : loads[layer]) {
+      sum += rows;
+      most = std::max(most, rows);
+    }
+    if (sum == 0) continue;
+    const double ratio =
+        static_cast<double>(most) * static_cast<double>(loads[layer].size()) / static_cast<double>(sum);
+    if (ratio > result.worst) {
+      result.worst = ratio;
+      result.worst_layer = layer;
+    }
+    result.mean += ratio;
+    ++counted;
+  }
+  if (counted > 0) result.mean /= static_cast<double>(counted);
+  return result;
 }
 
 Timings collect_timings(const model::Model& model, Session& session) {
@@ -67,6 +125,7 @@ Timings collect_timings(const model::Model& model, Session& session) {
   t.phases = session.times();
   t.weight_bytes_per_token = weight_bytes_per_token(model);
   t.cache = session.cache().bytes();
+  t.experts = expert_load(session.runner().expert_loads());
   const model::CacheBytes source = session.runner().source_cache() != nullptr
                                        ? session.runner().source_cache()->bytes()
                                        : model::CacheBytes{};
@@ -117,6 +176,9 @@ std::string timings_text(const Timings& t) {
           << fixed(t.read_bandwidth / 1e9, 1) << " GB/s this machine reads";
     out << "\n";
   }
+  if (t.experts.worst > 0)
+    out << "experts   busiest has " << fixed(t.experts.mean, 2) << " x the mean load, "
+        << fixed(t.experts.worst, 2) << " in layer " << t.experts.worst_layer << " of those with experts\n";
   out << "peak RSS  " << base::human_bytes(t.peak_rss_bytes) << ", KV cache "
       << base::human_bytes(t.cache.payload + t.cache.scales) << " (blocks "
       << base::human_bytes(t.cache.payload + t.cache.scales + t.cache.rounding) << ")\n";
@@ -143,7 +205,9 @@ std::string timings_json(const Timings& t) {
       << ", \"cache_payload_bytes\": " << t.cache.payload
       << ", \"cache_scale_bytes\": " << t.cache.scales
       << ", \"cache_rounding_bytes\": " << t.cache.rounding
-      << ", \"cache_metadata_bytes\": " << t.cache.metadata << "}";
+      << ", \"cache_metadata_bytes\": " << t.cache.metadata
+      << ", \"expert_load_max_over_mean\": " << t.experts.mean
+      << ", \"expert_load_worst_layer\": " << t.experts.worst << "}";
   return out.str();
 }
 

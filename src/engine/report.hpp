@@ -4,10 +4,19 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/session.hpp"
 
 namespace quern::engine {
+
+// How evenly the experts were used: rows of the busiest expert over the mean of its layer, of the worst
+// layer and on average. All 0 without experts.
+struct ExpertLoad {
+  double worst = 0, mean = 0;
+  std::size_t worst_layer = 0;  // counted among the layers with experts
+};
+ExpertLoad expert_load(const std::vector<std::vector<std::uint64_t>>& loads);
 
 struct Timings {
   double load_seconds = 0, tokenize_seconds = 0;
@@ -17,6 +26,7 @@ struct Timings {
   double read_bandwidth = 0;                 // bytes/s measured (limits.hpp); 0: not measured
   std::uint64_t peak_rss_bytes = 0;
   model::CacheBytes cache{};
+  ExpertLoad experts{};
 };
 
 // Sum of the matrices one decode step reads (a shared layer counts each time).

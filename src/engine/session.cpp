@@ -49,6 +49,7 @@ struct Session::State {
         cache(model_, cache_options(model_, options)),
         runner(model_, cache, pool, chunk,
                options.total_length != 0 ? options.total_length : max_tokens) {
+    runner.set_deterministic(options.deterministic);
     tokens.reserve(max_tokens);
   }
 

@@ -19,6 +19,7 @@ struct SessionOptions {
   model::CacheOptions cache;
   std::size_t prefill_chunk = 512;  // -ub
   std::size_t total_length = 0;     // declared length of the request (0: the context)
+  bool deterministic = false;       // model::Runner::set_deterministic()
   std::size_t source_length = 0;    // most ids of one encode()
   std::size_t n_beams = 1;          // of the widest search(); each has a sequence of the cache
 };

@@ -18,16 +18,13 @@ namespace {
 
 constexpr std::size_t kQueryRows = 64;
 
-std::size_t group_heads(const contract::Attention& spec) {
-  return spec.n_heads / spec.n_kv_heads;
-}
-
 // Keys [begin, end) that the query at a position of the run sees; both grow with the position.
 struct Visible {
   std::size_t begin, end;
 };
 
-Visible visible_keys(const contract::Attention& spec, const Run& run, std::size_t position) {
+Visible visible_keys(const Attention& op, const Run& run, std::size_t position) {
+  const contract::Attention& spec = *op.spec;
   if (spec.source == contract::AttentionSource::encoder) return {0, run.source_length};
   const contract::Mask& mask = spec.mask;
   const std::size_t length = run.first_position + run.n_tokens;
@@ -35,7 +32,7 @@ Visible visible_keys(const contract::Attention& spec, const Run& run, std::size_
       mask.window && position + 1 > *mask.window ? position + 1 - *mask.window : 0;
   switch (mask.kind) {
     case contract::MaskKind::causal:
-      return {begin, position + 1};
+      return {begin, rows_of(position + 1, op.row_block, op.row_stride)};
     case contract::MaskKind::bidirectional:
       return {begin, mask.window ? std::min(length, position + *mask.window) : length};
     case contract::MaskKind::prefix:
@@ -44,12 +41,23 @@ Visible visible_keys(const contract::Attention& spec, const Run& run, std::size_
   return {0, 0};
 }
 
-// One item: consecutive tokens of one run, the query heads of one KV head.
+// One item: consecutive tokens of one run, the query heads of one group.
 struct QueryBlock {
   const Run* run;
   std::size_t first, n_tokens;  // within the run
-  std::size_t kv_head;
+  std::size_t head_group;
 };
+
+// One call of attend().
+struct Job {
+  const Attention& op;
+  const Rows &q, &out;
+  const Selection* selection;
+};
+
+std::size_t kv_head_of(const Attention& op, std::size_t group) {
+  return group / (op.n_groups / op.spec->n_kv_heads);
+}
 
 void clear_states(const kernels::AttendState& states, std::size_t n_queries) {
   std::fill_n(states.max, n_queries, -std::numeric_limits<float>::infinity());
@@ -58,19 +66,24 @@ void clear_states(const kernels::AttendState& states, std::size_t n_queries) {
 }
 
 // Gathers the queries [n_tokens * group, d_k] and their visible keys.
-void prepare_queries(const Attention& op, const Rows& q, const QueryBlock& block,
-                     const AttentionScratch& scratch) {
+void prepare_queries(const Job& job, const QueryBlock& block, const AttentionScratch& scratch) {
+  const Attention& op = job.op;
   const contract::Attention& spec = *op.spec;
-  const std::size_t group = group_heads(spec);
+  const Selection* selection = job.selection;
+  const std::size_t group = group_heads(op);
   for (std::size_t i = 0; i < block.n_tokens * group; ++i) {
     const std::size_t token = block.first + i / group;
-    const std::size_t head = block.kv_head * group + i % group;
-    const Visible visible = visible_keys(spec, *block.run, block.run->first_position + token);
+    const std::size_t head = block.head_group * group + i % group;
+    const Visible visible = visible_keys(op, *block.run, block.run->first_position + token);
     std::memcpy(scratch.q.data() + i * scratch.q_stride,
-                q.row(block.run->first_token + token) + head * spec.d_k, spec.d_k * sizeof(float));
+                job.q.row(block.run->first_token + token) + head * spec.d_k, spec.d_k * sizeof(float));
     scratch.begin[i] = static_cast<std::uint32_t>(visible.begin);
     scratch.end[i] = static_cast<std::uint32_t>(visible.end);
     if (spec.alibi) scratch.alibi[i] = spec.alibi->slopes[head];
+    if (selection == nullptr) continue;
+    const std::size_t row = (block.run->first_token + token) * selection->n_groups +
+                            kv_head_of(op, block.head_group) % selection->n_groups;
+    scratch.selected[i] = selection->bits + row * selection->words;
   }
 }
 
@@ -78,12 +91,13 @@ KvCache& cache_of(const Step& step, const Attention& op) {
   return op.spec->source == contract::AttentionSource::encoder ? *step.cross : step.cache;
 }
 
-kernels::AttendArgs attend_args(const Step& step, const Attention& op, const QueryBlock& block,
+kernels::AttendArgs attend_args(const Step& step, const Job& job, const QueryBlock& block,
                                 const AttentionScratch& scratch) {
+  const Attention& op = job.op;
   const contract::Attention& spec = *op.spec;
   kernels::AttendArgs args{};
   args.layout = &cache_of(step, op).layout(op.cache_layer);
-  args.n_queries = block.n_tokens * group_heads(spec);
+  args.n_queries = block.n_tokens * group_heads(op);
   args.q = scratch.q.data();
   args.q_stride = scratch.q_stride;
   args.begin = scratch.begin.data();
@@ -96,11 +110,12 @@ kernels::AttendArgs attend_args(const Step& step, const Attention& op, const Que
   args.alibi_before_scale = spec.alibi && spec.alibi->before_scale;
   args.state = {scratch.max.data(), scratch.sum.data(), scratch.o.data(), scratch.o_stride};
   args.scratch = scratch.kernel.data();
+  args.selected = job.selection != nullptr ? scratch.selected.data() : nullptr;
   return args;
 }
 
 std::size_t keys_of(const Attention& op, const Run& run) {
-  return visible_keys(*op.spec, run, run.first_position + run.n_tokens - 1).end;
+  return visible_keys(op, run, run.first_position + run.n_tokens - 1).end;
 }
 
 // The bias of the tile's keys for every query of the block. One line per head by key - query: a
@@ -108,10 +123,10 @@ std::size_t keys_of(const Attention& op, const Run& run) {
 void place_bias(const Attention& op, const QueryBlock& block, std::size_t key,
                 const AttentionScratch& scratch) {
   const contract::Attention& spec = *op.spec;
-  const std::size_t group = group_heads(spec), last = block.n_tokens - 1;
+  const std::size_t group = group_heads(op), last = block.n_tokens - 1;
   const auto position = static_cast<std::int64_t>(block.run->first_position + block.first + last);
   fill_bias_lines(
-      {*spec.relative_bias, op.relative_bias, spec.n_heads, block.kv_head * group, group},
+      {*spec.relative_bias, op.relative_bias, spec.n_heads, block.head_group * group, group},
       static_cast<std::int64_t>(key) - position, kTileTokens + last, scratch.bias_lines.data(),
       scratch.bias_stride);
   for (std::size_t i = 0; i < block.n_tokens * group; ++i)
@@ -131,7 +146,7 @@ void run_tile(const Step& step, const Attention& op, const QueryBlock& block,
   args.first_key = key;
   args.n_blocks = (std::min(n_keys - key, kTileTokens) + kBlockTokens - 1) / kBlockTokens;
   for (std::size_t b = 0; b < args.n_blocks; ++b)
-    blocks[b] = cache_of(step, op).block(op.cache_layer, sequence, block.kv_head,
+    blocks[b] = cache_of(step, op).block(op.cache_layer, sequence, kv_head_of(op, block.head_group),
                                          first_row + key + b * kBlockTokens);
   args.blocks = blocks.data();
   if (args.bias != nullptr) place_bias(op, block, key, scratch);
@@ -142,10 +157,10 @@ void run_tile(const Step& step, const Attention& op, const QueryBlock& block,
 void finish_block(const Step& step, const Attention& op, const QueryBlock& block,
                   const kernels::AttendState& states, const Rows& out) {
   const contract::Attention& spec = *op.spec;
-  const std::size_t group = group_heads(spec);
+  const std::size_t group = group_heads(op);
   for (std::size_t t = 0; t < block.n_tokens; ++t) {
     const std::size_t first = t * group;
-    const std::size_t head = block.kv_head * group;
+    const std::size_t head = block.head_group * group;
     const kernels::AttendState state{states.max + first, states.sum + first,
                                      states.o + first * states.o_stride, states.o_stride};
     step.model.kernels->finish_attention(
@@ -156,21 +171,21 @@ void finish_block(const Step& step, const Attention& op, const QueryBlock& block
 
 // All tiles in index order: a tile's state does not depend on the other queries, so bits do not
 // depend on how tokens are cut into blocks.
-void attend_block(const Step& step, const Attention& op, const Rows& q, const QueryBlock& block,
-                  const Rows& out, std::size_t thread) {
+void attend_block(const Step& step, const Job& job, const QueryBlock& block, std::size_t thread) {
   const AttentionScratch& scratch = step.scratch.attention[thread];
-  prepare_queries(op, q, block, scratch);
-  kernels::AttendArgs args = attend_args(step, op, block, scratch);
+  prepare_queries(job, block, scratch);
+  kernels::AttendArgs args = attend_args(step, job, block, scratch);
   clear_states(args.state, args.n_queries);
   for (std::size_t key = 0; key < args.end[args.n_queries - 1]; key += kTileTokens)
-    run_tile(step, op, block, scratch, args, key);
-  finish_block(step, op, block, args.state, out);
+    run_tile(step, job.op, block, scratch, args, key);
+  finish_block(step, job.op, block, args.state, job.out);
 }
 
 // Items: heads outermost, so that a head's keys stay in cache; within a run the last block, which
 // sees the most keys, goes first.
-void attend_by_block(Step& step, const Attention& op, const Rows& q, const Rows& out) {
-  const std::size_t block_tokens = query_tokens(*op.spec);
+void attend_by_block(Step& step, const Job& job) {
+  const Attention& op = job.op;
+  const std::size_t block_tokens = query_tokens(op);
   const auto n_blocks_of = [&](const Run& run) {
     return (run.n_tokens + block_tokens - 1) / block_tokens;
   };
@@ -184,10 +199,10 @@ void attend_by_block(Step& step, const Attention& op, const Rows& q, const Rows&
       const std::size_t first = (n_blocks_of(*run) - 1 - index) * block_tokens;
       const QueryBlock block{run, first, std::min(block_tokens, run->n_tokens - first),
                              item / n_blocks};
-      attend_block(step, op, q, block, out, thread);
+      attend_block(step, job, block, thread);
     }
   };
-  step.pool.parallel_for(n_blocks * op.spec->n_kv_heads, 1, work);
+  step.pool.parallel_for(n_blocks * op.n_groups, 1, work);
 }
 
 // Decode over a long cache: (run, KV head, tile) are the items, so that few heads still fill all
@@ -206,61 +221,68 @@ struct TileStates {
   }
 };
 
-void attend_by_tile(Step& step, const Attention& op, const Rows& q, const Rows& out) {
+void attend_by_tile(Step& step, const Job& job) {
+  const Attention& op = job.op;
   const contract::Attention& spec = *op.spec;
-  const std::size_t n_heads = spec.n_kv_heads, n_runs = step.runs.size();
+  const std::size_t n_groups = op.n_groups, n_runs = step.runs.size();
   const TileStates states{step.scratch.attention[0], step.scratch.tile_states.data(),
-                          group_heads(spec)};
+                          group_heads(op)};
   std::size_t n_tiles = 0;  // of the longest run; shorter ones leave the rest empty
   for (const Run& run : step.runs)
     n_tiles = std::max(n_tiles, (keys_of(op, run) + kTileTokens - 1) / kTileTokens);
   const auto block_of = [&](std::size_t pair) {
-    return QueryBlock{&step.runs[pair / n_heads], 0, 1, pair % n_heads};
+    return QueryBlock{&step.runs[pair / n_groups], 0, 1, pair % n_groups};
   };
   auto tiles = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     for (std::size_t item = begin; item < end; ++item) {
       const QueryBlock block = block_of(item / n_tiles);
       const AttentionScratch& scratch = step.scratch.attention[thread];
-      prepare_queries(op, q, block, scratch);
-      kernels::AttendArgs args = attend_args(step, op, block, scratch);
+      prepare_queries(job, block, scratch);
+      kernels::AttendArgs args = attend_args(step, job, block, scratch);
       clear_states(states.at(item), args.n_queries);
       args.state = states.at(item);
       run_tile(step, op, block, scratch, args, item % n_tiles * kTileTokens);
     }
   };
-  step.pool.parallel_for(n_runs * n_heads * n_tiles, 1, tiles);
+  step.pool.parallel_for(n_runs * n_groups * n_tiles, 1, tiles);
   auto fold = [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t pair = begin; pair < end; ++pair) {
       const kernels::AttendState first = states.at(pair * n_tiles);
       for (std::size_t tile = 1; tile < n_tiles; ++tile)
         step.model.kernels->merge_attention(first, states.at(pair * n_tiles + tile),
                                             states.n_queries, spec.d_v);
-      finish_block(step, op, block_of(pair), first, out);
+      finish_block(step, op, block_of(pair), first, job.out);
     }
   };
-  step.pool.parallel_for(n_runs * n_heads, 1, fold);
+  step.pool.parallel_for(n_runs * n_groups, 1, fold);
 }
 
 }  // namespace
 
-void attend(Step& step, const Attention& op, const Rows& q, const Rows& out) {
+void attend(Step& step, const Attention& op, const Rows& q, const Rows& out,
+            const Selection* selection) {
+  const Job job{op, q, out, selection};
   const auto decodes_long = [&](const Run& run) {
     return run.n_tokens == 1 && keys_of(op, run) > kTileTokens;
   };
   const bool by_tile = step.pool.n_threads() > 1 && !step.runs.empty() &&
                        std::all_of(step.runs.begin(), step.runs.end(), decodes_long);
   if (by_tile)
-    attend_by_tile(step, op, q, out);
+    attend_by_tile(step, job);
   else
-    attend_by_block(step, op, q, out);
+    attend_by_block(step, job);
 }
 
 std::size_t tile_state_floats(std::size_t n_queries, std::size_t o_stride) {
   return 2 * base::round_up(n_queries, 16) + n_queries * o_stride;
 }
 
-std::size_t query_tokens(const contract::Attention& spec) {
-  return std::max<std::size_t>(1, kQueryRows / group_heads(spec));
+std::size_t group_heads(const Attention& op) {
+  return op.spec->n_heads / op.n_groups;
+}
+
+std::size_t query_tokens(const Attention& op) {
+  return std::max<std::size_t>(1, kQueryRows / group_heads(op));
 }
 
 }  // namespace quern::model

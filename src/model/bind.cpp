@@ -84,25 +84,7 @@ std::optional<Norm> Binder::optional_norm(const std::optional<std::string>& kind
   return norm(*kind, prefix, contract_.d_model);
 }
 
-namespace {
-
-// What the vocabulary can say and this version cannot run.
-void refuse_unsupported(const contract::Contract& contract) {
-  const auto refuse = [](std::string_view where, std::string_view what) {
-    base::reject(where, cat(what, " is not run by this version"));
-  };
-  for (const auto& [name, op] : contract.ops) {
-    const std::string place = cat("model.json: ops.", name);
-    if (op.mla) refuse(place, "latent attention");
-    if (op.nsa) refuse(place, "native sparse attention");
-    if (op.moe) refuse(place, "a mixture of experts");
-  }
-}
-
-}  // namespace
-
 void bind(Model& model, std::span<const weights::TensorView> tensors, std::string_view where) {
-  refuse_unsupported(model.contract);
   Binder binder(model, where);
   binder.index_tensors(tensors);
   binder.bind_ropes();

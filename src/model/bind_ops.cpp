@@ -13,6 +13,7 @@ Attention Binder::attention(StackPlace& place, const contract::Attention& spec,
                             const std::string& prefix, std::size_t layer) {
   Attention result;
   result.spec = &spec;
+  result.n_groups = spec.n_kv_heads;
   result.owns_cache = !spec.kv_from;
   result.q = linear(prefix + "q", spec.bias_q);
   result.o = linear(prefix + "o", spec.bias_o);

@@ -41,7 +41,10 @@ Branch Binder::branch(StackPlace& place, const contract::LayerRef& ref, std::siz
   result.in_scale = static_cast<float>(spec.in_scale);
   result.out_scale = static_cast<float>(spec.out_scale);
   if (op.attention) result.attention = attention(place, *op.attention, prefix, layer);
+  if (op.mla) result.mla = mla(place, *op.mla, prefix);
+  if (op.nsa) result.nsa = nsa(place, *op.nsa, prefix);
   if (op.ffn) result.ffn = ffn(*op.ffn, prefix);
+  if (op.moe) result.moe = moe(*op.moe, prefix);
   return result;
 }
 

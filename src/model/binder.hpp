@@ -59,6 +59,13 @@ class Binder {
   void bind_cache(StackPlace& place, Attention& attention, std::size_t layer) const;
   void bind_reader(StackPlace& place, Attention& attention, std::size_t layer) const;
   Ffn ffn(const contract::Ffn& spec, const std::string& prefix) const;
+  // bind_mla.cpp, bind_nsa.cpp, bind_moe.cpp
+  Mla mla(StackPlace& place, const contract::Mla& spec, const std::string& prefix) const;
+  Indexer indexer(StackPlace& place, const contract::Mla& spec, const std::string& prefix) const;
+  Linear latent_matrix(const std::string& name) const;
+  Nsa nsa(StackPlace& place, const contract::Nsa& spec, const std::string& prefix) const;
+  Nsa::Phi phi(const std::string& prefix) const;
+  Moe moe(const contract::Moe& spec, const std::string& prefix);
 
   void check_tensor(const contract::TensorSpec& spec) const;
 

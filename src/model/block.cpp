@@ -7,7 +7,10 @@
 #include "base/strings.hpp"
 #include "model/attention.hpp"
 #include "model/ffn.hpp"
+#include "model/mla.hpp"
+#include "model/moe.hpp"
 #include "model/norm.hpp"
+#include "model/nsa.hpp"
 
 namespace quern::model {
 
@@ -36,9 +39,11 @@ void run_op(Step& step, const Branch& branch, const Rows& h, const Rows& y) {
     case contract::OpKind::ffn:
       return run_ffn(step, *branch.ffn, h, y);
     case contract::OpKind::mla:
-    case contract::OpKind::nsa:
+      return run_mla(step, *branch.mla, h, y);
     case contract::OpKind::moe:
-      QUERN_ASSERT(!"refused by bind");
+      return run_moe(step, *branch.moe, h, y);
+    case contract::OpKind::nsa:
+      return run_nsa(step, *branch.nsa, h, y);
   }
 }
 

@@ -6,25 +6,24 @@
 
 namespace quern::model {
 
-namespace {
-
-// up = act(gate) * (up + up_offset), both clamped before, or act(up).
-void activate_row(const kernels::Kernels& kernels, const Ffn& op, float* gate, float* up) {
+void activate_row(const kernels::Kernels& kernels, const Ffn& op, float* gate, float* up, std::size_t n) {
   const contract::Ffn& spec = *op.spec;
-  if (!spec.gated) return kernels.activate(op.activation, up, spec.d_ff);
+  if (!spec.gated) return kernels.activate(op.activation, up, n);
   if (spec.clamp) {
     const auto limit = static_cast<float>(*spec.clamp);
-    kernels.clamp(gate, -std::numeric_limits<float>::infinity(), limit, spec.d_ff);
-    kernels.clamp(up, -limit, limit, spec.d_ff);
+    kernels.clamp(gate, -std::numeric_limits<float>::infinity(), limit, n);
+    kernels.clamp(up, -limit, limit, n);
   }
-  if (spec.up_offset != 0) kernels.shift(up, static_cast<float>(spec.up_offset), spec.d_ff);
-  kernels.activate_gated(op.activation, gate, up, spec.d_ff);
+  if (spec.up_offset != 0) kernels.shift(up, static_cast<float>(spec.up_offset), n);
+  kernels.activate_gated(op.activation, gate, up, n);
 }
+
+namespace {
 
 void activate(Step& step, const Ffn& op, const Rows& gate, const Rows& up) {
   auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t t = begin; t < end; ++t)
-      activate_row(*step.model.kernels, op, gate.row(t), up.row(t));
+      activate_row(*step.model.kernels, op, gate.row(t), up.row(t), up.width);
   };
   for_tokens(step, up.n, work);
 }

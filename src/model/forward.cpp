@@ -51,15 +51,16 @@ std::size_t chunk_for(const Model& model, const RequestShape& shape, std::size_t
 
 struct Runner::State {
   State(const Model& model_, KvCache& cache_, base::ThreadPool& pool_, std::size_t max_chunk_,
-        std::size_t total_length)
+        std::size_t total_length_)
       : model(model_),
         cache(cache_),
         pool(pool_),
         in_step(step_cache(model_, max_chunk_)),
         source(cross_cache(model_, cache_, max_chunk_)),
         scratch(model_, extent_of(cache_, max_chunk_), max_chunk_, pool_.n_threads()),
-        positions(model_, max_chunk_, total_length),
-        placement(max_chunk_) {}
+        positions(model_, max_chunk_, total_length_),
+        placement(max_chunk_),
+        total_length(std::min(total_length_, cache_.options().max_tokens)) {}
 
   const Model& model;
   KvCache& cache;
@@ -73,6 +74,8 @@ struct Runner::State {
   std::size_t n_encoded = 0;
   bool logits = true;
   Tap tap;
+  std::size_t total_length;
+  bool deterministic = false;
 
   Step step(const Stack& stack, KvCache& own, KvCache* cross) {
     return {model,
@@ -84,7 +87,9 @@ struct Runner::State {
             positions,
             placement.tokens,
             placement.runs,
-            tap ? &tap : nullptr};
+            tap ? &tap : nullptr,
+            total_length,
+            deterministic};
   }
   void run_whole(std::span<const Slice> slices);
 };
@@ -200,6 +205,14 @@ void Runner::set_logits(bool computed) {
 
 void Runner::set_tap(Tap tap) {
   state_->tap = std::move(tap);
+}
+
+void Runner::set_deterministic(bool deterministic) {
+  state_->deterministic = deterministic;
+}
+
+const std::vector<std::vector<std::uint64_t>>& Runner::expert_loads() const {
+  return state_->scratch.moe.loads;
 }
 
 }  // namespace quern::model

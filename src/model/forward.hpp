@@ -80,6 +80,10 @@ class Runner {
   std::size_t scratch_bytes() const;
   void set_logits(bool computed);  // false: forward() ends with the hidden states (true at first)
   void set_tap(Tap tap);
+  // Bits that do not depend on chunks, for models that trade them for speed (latent attention).
+  void set_deterministic(bool deterministic);
+  // Rows each expert got since the Runner was made: per layer with experts, per expert.
+  const std::vector<std::vector<std::uint64_t>>& expert_loads() const;
 
  private:
   struct State;

@@ -31,6 +31,7 @@ struct BlockTable {
 struct LayerGroup {
   std::optional<std::size_t> window;
   std::size_t sinks = 0;
+  std::size_t row_block = 1, row_stride = 1;
   std::vector<BlockTable> tables;          // per sequence
   std::vector<std::uint32_t> free_blocks;  // given back, taken again first
   std::uint32_t n_taken = 0;               // ids ever taken: the pool's high-water mark
@@ -40,6 +41,7 @@ struct LayerGroup {
   void give_back(std::uint32_t id);
 
   std::size_t sink_blocks() const { return blocks_for(sinks); }
+  std::size_t rows(std::size_t n_tokens) const { return rows_of(n_tokens, row_block, row_stride); }
 };
 
 // The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward
@@ -47,8 +49,18 @@ struct LayerGroup {
 struct LayerPool {
   kernels::CacheLayout layout;
   std::size_t n_kv_heads = 0, group = 0;
+  std::size_t value_bytes = 0;  // of a token: all KV heads
   LazyMemory memory;
 };
+
+// A latent row and a layer without values have K's type throughout.
+kernels::CacheLayout layout_of(const CacheLayerSpec& spec, const CacheOptions& options) {
+  if (spec.exact)
+    return kernels::make_cache_layout(kernels::CacheType::f32, kernels::CacheType::f32, spec.d_k, spec.d_v);
+  if (spec.d_rope != 0) return kernels::make_latent_layout(options.k_type, spec.d_v, spec.d_rope);
+  const kernels::CacheType v_type = spec.d_v == 0 ? kernels::CacheType::f32 : options.v_type;
+  return kernels::make_cache_layout(options.k_type, v_type, spec.d_k, spec.d_v);
+}
 
 std::uint32_t LayerGroup::take() {
   std::uint32_t id = n_taken;
@@ -85,10 +97,14 @@ struct KvCache::State {
 std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
   const std::size_t sinks = spec.window ? spec.sinks : 0;
   for (std::size_t i = 0; i < groups.size(); ++i)
-    if (groups[i].window == spec.window && groups[i].sinks == sinks) return i;
+    if (groups[i].window == spec.window && groups[i].sinks == sinks && groups[i].row_block == spec.row_block &&
+        groups[i].row_stride == spec.row_stride)
+      return i;
   LayerGroup group;
   group.window = spec.window;
   group.sinks = sinks;
+  group.row_block = spec.row_block;
+  group.row_stride = spec.row_stride;
   group.tables.resize(options.n_sequences);
   const std::size_t n_blocks = blocks_for(options.max_tokens);
   for (BlockTable& table : group.tables) table.blocks.assign(n_blocks, kNoBlock);
@@ -121,7 +137,7 @@ void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t le
 // The block that the next token goes into is copied when other sequences share it.
 void KvCache::State::own_last_block(std::size_t group_index, std::size_t sequence) {
   LayerGroup& group = groups[group_index];
-  std::uint32_t& entry = group.tables[sequence].blocks[lengths[sequence] / kBlockTokens];
+  std::uint32_t& entry = group.tables[sequence].blocks[group.rows(lengths[sequence]) / kBlockTokens];
   if (entry == kNoBlock || group.users[entry] == 1) return;
   const std::uint32_t shared = entry;
   entry = group.take();
@@ -157,7 +173,9 @@ KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& opt
   std::size_t largest = 0;
   for (const CacheLayerSpec& spec : layers) {
     LayerPool pool;
-    pool.layout = kernels::make_cache_layout(options.k_type, options.v_type, spec.d_k, spec.d_v);
+    pool.layout = layout_of(spec, options);
+    pool.value_bytes = spec.k_values() * kernels::cache_value_bytes(pool.layout.k_type) +
+                       spec.v_values() * kernels::cache_value_bytes(pool.layout.v_type);
     pool.n_kv_heads = spec.n_kv_heads;
     pool.group = s.group_of(spec);
     pool.memory = LazyMemory(n_blocks * spec.n_kv_heads * pool.layout.block_bytes);
@@ -184,9 +202,9 @@ void KvCache::reserve(std::size_t sequence, std::size_t n) {
                                                   " tokens, room for ", s.options.max_tokens, ")"));
   for (LayerGroup& group : s.groups) {
     BlockTable& table = group.tables[sequence];
-    if (n > 0 && length % kBlockTokens != 0)
+    if (n > 0 && group.rows(length) % kBlockTokens != 0)
       s.own_last_block(static_cast<std::size_t>(&group - s.groups.data()), sequence);
-    for (; table.n_blocks < blocks_for(length + n); ++table.n_blocks)
+    for (; table.n_blocks < blocks_for(group.rows(length + n)); ++table.n_blocks)
       table.blocks[table.n_blocks] = group.take();
   }
 }
@@ -195,7 +213,7 @@ void KvCache::commit(std::size_t sequence, std::size_t n) {
   State& s = *state_;
   s.lengths[sequence] += n;
   for (LayerGroup& group : s.groups) {
-    QUERN_ASSERT(group.tables[sequence].n_blocks >= blocks_for(s.lengths[sequence]));
+    QUERN_ASSERT(group.tables[sequence].n_blocks >= blocks_for(group.rows(s.lengths[sequence])));
     s.forget(group, group.tables[sequence], s.lengths[sequence]);
   }
 }
@@ -212,7 +230,7 @@ bool KvCache::truncate(std::size_t sequence, std::size_t length) {
   }
   for (LayerGroup& group : s.groups) {
     BlockTable& table = group.tables[sequence];
-    s.drop(group, table, blocks_for(length));
+    s.drop(group, table, blocks_for(group.rows(length)));
     if (length == 0) table.first_held = 0;
   }
   s.lengths[sequence] = length;
@@ -261,8 +279,6 @@ CacheBytes KvCache::bytes() const {
   for (const LayerPool& layer : s.layers) {
     const LayerGroup& group = s.groups[layer.group];
     const kernels::CacheLayout& layout = layer.layout;
-    const std::size_t value_bytes = layout.d_k * kernels::cache_value_bytes(layout.k_type) +
-                                    layout.d_v * kernels::cache_value_bytes(layout.v_type);
     const std::size_t scale_bytes = (kernels::cache_has_scales(layout.k_type) ? sizeof(float) : 0) +
                                     (kernels::cache_has_scales(layout.v_type) ? sizeof(float) : 0);
     std::vector<bool> counted(group.n_taken, false);  // a block that sequences share counts once
@@ -276,13 +292,13 @@ CacheBytes KvCache::bytes() const {
         ++blocks;
         // Slots behind the last token; of a block reserved for a longer chunk, all of them.
         const std::size_t end = (b + 1) * kBlockTokens;
-        unused += std::min(kBlockTokens, end - std::min(end, s.lengths[sequence]));
+        unused += std::min(kBlockTokens, end - std::min(end, group.rows(s.lengths[sequence])));
       }
-      const std::size_t rows = (blocks * kBlockTokens - unused) * layer.n_kv_heads;
-      total.payload += rows * value_bytes;
-      total.scales += rows * scale_bytes;
-      total.rounding +=
-          blocks * layer.n_kv_heads * layout.block_bytes - rows * (value_bytes + scale_bytes);
+      const std::size_t rows = blocks * kBlockTokens - unused;
+      const std::size_t payload = rows * layer.value_bytes, scales = rows * layer.n_kv_heads * scale_bytes;
+      total.payload += payload;
+      total.scales += scales;
+      total.rounding += blocks * layer.n_kv_heads * layout.block_bytes - payload - scales;
     }
   }
   for (const LayerGroup& group : s.groups)

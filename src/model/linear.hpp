@@ -17,6 +17,24 @@ struct LinearJob {
 // group.
 void run_linears(Step& step, const Rows& input, std::span<const LinearJob> jobs);
 
+// Rows of a matmul's input: floats, and the same rows as codes, one set per activation group.
+struct MatmulInput {
+  Rows rows;
+  std::span<const QuantizedInput> quantized;
+};
+
+// Rows of `input` as codes, for each of `groups`.
+void quantize_rows(const Step& step, const Rows& input, std::span<const QuantizedInput> quantized,
+                   std::span<const std::size_t> groups);
+
+// Panels [first, end) of a matrix meet rows [row, row + n_rows) of its input.
+struct Piece {
+  std::size_t first, end, row, n_rows;
+};
+// On the calling thread; row 0 of `out` is the piece's first row. Bias included.
+void run_piece(const Step& step, const MatmulInput& input, const Linear& linear, const Piece& piece,
+               const Rows& out, std::size_t thread);
+
 inline void run_linear(Step& step, const Rows& input, const Linear& linear, const Rows& out) {
   const LinearJob job{&linear, out};
   run_linears(step, input, {&job, 1});

@@ -17,6 +17,11 @@
 
 namespace quern::model {
 
+// Complete rows of row_block tokens, one every row_stride, among n_tokens.
+inline std::size_t rows_of(std::size_t n_tokens, std::size_t row_block, std::size_t row_stride) {
+  return n_tokens < row_block ? 0 : (n_tokens - row_block) / row_stride + 1;
+}
+
 // A bound matrix [out, in] and its optional bias [out].
 struct Linear {
   const weights::TensorView* weight = nullptr;
@@ -39,6 +44,31 @@ struct Attention {
   std::optional<std::size_t> rope;       // index in Model::ropes
   std::size_t cache_layer = 0;           // its layer in the cache it reads (kv_from resolved)
   bool owns_cache = true;
+  std::size_t n_groups = 0;              // of query heads, a multiple of n_kv_heads: see group_heads()
+  std::size_t d_rope = 0;                // above 0: the cache holds latent rows
+  // A key stands for row_block tokens, one every row_stride, and is seen once all of them are.
+  std::size_t row_block = 1, row_stride = 1;
+};
+
+struct Indexer {
+  const contract::Indexer* spec = nullptr;
+  Linear q, k, weights;
+  Norm k_norm;
+  std::optional<std::size_t> rope;       // index in Model::ropes
+  std::size_t cache_layer = 0;           // of its keys
+};
+
+struct Mla {
+  const contract::Mla* spec = nullptr;
+  Linear q, q_a, q_b, kv_a, k_b, v_b, o;  // q, or q_a and q_b
+  kernels::TransposedFn transposed = nullptr;  // of k_b
+  std::optional<Norm> q_norm;
+  Norm kv_norm;
+  std::size_t rope = 0;
+  std::optional<Indexer> indexer;
+  // The absorbed form as attention of all query heads over one KV head: the latent rows.
+  std::shared_ptr<const contract::Attention> latent_spec;
+  Attention latent;
 };
 
 struct Ffn {
@@ -47,10 +77,48 @@ struct Ffn {
   kernels::ActivationOp activation;
 };
 
+struct Nsa {
+  // The compression of a block: out(relu(in(rows + position))).
+  struct Phi {
+    const float* position;  // [compress_block, width]
+    Linear in, out;
+  };
+  struct Source {
+    Linear k, v;
+    std::size_t cache_layer = 0;
+  };
+  const contract::Nsa* spec = nullptr;
+  Linear q, gates, o;
+  Source branches[3];                     // compress, select, window
+  Phi phi_k, phi_v;
+  std::optional<std::size_t> rope;
+  std::shared_ptr<const contract::Attention> plain_spec, local_spec;
+  Attention compressed, selected, local;  // of the three, over what they keep
+
+  std::size_t compressed_rows(std::size_t n_tokens) const {
+    return rows_of(n_tokens, spec->compress_block, spec->compress_stride);
+  }
+};
+
+struct Moe {
+  const contract::Moe* spec = nullptr;
+  Linear router;
+  const float* select_bias = nullptr;     // [n_experts]
+  std::vector<Ffn> experts;
+  std::optional<Ffn> shared;
+  std::optional<Linear> shared_router;
+  std::size_t index = 0;                  // among the model's mixtures of experts
+  // Activation groups of the experts' matrices: of gate and up, of down.
+  std::vector<std::size_t> groups_in, groups_down;
+};
+
 struct Branch {
   contract::OpKind kind;
   std::optional<Attention> attention;
+  std::optional<Mla> mla;
+  std::optional<Nsa> nsa;
   std::optional<Ffn> ffn;
+  std::optional<Moe> moe;
   std::optional<Norm> norm_in, norm_out, norm_after;
   bool shared_norm_in = false;  // parallel block: input is the previous branch's normed input
   float in_scale = 1, out_scale = 1;
@@ -77,7 +145,14 @@ struct CacheLayerSpec {
   std::size_t n_kv_heads, d_k, d_v;
   std::optional<std::size_t> window;
   std::size_t sinks;
+  std::size_t d_rope = 0;  // above 0: latent rows, one of d_k values that serves as key and value
+  std::size_t row_block = 1, row_stride = 1;  // a row stands for that many tokens, one every row_stride
+  bool exact = false;      // f32 whatever the types of the cache
 
+  // Values that a row stores as K's type, and as V's.
+  std::size_t k_values() const { return n_kv_heads * d_k; }
+  std::size_t v_values() const { return d_rope != 0 ? 0 : n_kv_heads * d_v; }
+  std::size_t rows(std::size_t n_tokens) const { return rows_of(n_tokens, row_block, row_stride); }
   friend bool operator==(const CacheLayerSpec&, const CacheLayerSpec&) = default;
 };
 
@@ -120,11 +195,20 @@ class Model {
   std::optional<Stack> encoder, decoder;  // by contract::ModelKind
   Head head;
   std::vector<const contract::Rope*> ropes;
+  std::size_t n_moe_layers = 0;
 
   // The stack whose output the head reads.
   const Stack& output_stack() const { return decoder ? *decoder : *encoder; }
   std::vector<const Stack*> stacks() const;
 };
+
+// Every branch of the model, of either stack.
+template <class F>
+void for_branches(const Model& model, F&& visit) {
+  for (const Stack* stack : model.stacks())
+    for (const Layer& layer : stack->layers)
+      for (const Branch& branch : layer.branches) visit(branch);
+}
 
 // The three spellings of -m: directory, model.quern, model.json.
 struct ModelPaths {

@@ -25,7 +25,41 @@ struct Widths {
       groups.push_back(group);
   }
 
+  void add_ffn(const Ffn& op) {
+    d_ff = std::max(d_ff, op.spec->d_ff);
+    for (const Linear* linear : {&op.gate, &op.up, &op.down}) add(*linear);
+  }
+
+  void add_mla(const Mla& op) {
+    q = std::max(q, op.spec->n_heads * (op.spec->d_nope + op.spec->d_rope));
+    attended = std::max(attended, op.spec->n_heads * op.spec->d_v);
+    for (const Linear* linear : {&op.q, &op.q_a, &op.q_b, &op.kv_a, &op.k_b, &op.v_b, &op.o}) add(*linear);
+    if (!op.indexer) return;
+    for (const Linear* linear : {&op.indexer->q, &op.indexer->k, &op.indexer->weights}) add(*linear);
+  }
+
+  void add_nsa(const Nsa& op) {
+    q = std::max(q, op.spec->n_heads * op.spec->d_k);
+    attended = std::max(attended, op.spec->n_heads * op.spec->d_v);
+    for (const Linear* linear : {&op.q, &op.gates, &op.o, &op.phi_k.in, &op.phi_k.out, &op.phi_v.in, &op.phi_v.out})
+      add(*linear);
+    for (const Nsa::Source& source : op.branches) {
+      add(source.k);
+      add(source.v);
+    }
+  }
+
+  // The experts' own rows are in MoeScratch.
+  void add_moe(const Moe& op) {
+    add(op.router);
+    if (op.shared) add_ffn(*op.shared);
+    if (op.shared_router) add(*op.shared_router);
+  }
+
   void add(const Branch& branch) {
+    if (branch.mla) add_mla(*branch.mla);
+    if (branch.nsa) add_nsa(*branch.nsa);
+    if (branch.moe) add_moe(*branch.moe);
     if (branch.attention) {
       const contract::Attention& spec = *branch.attention->spec;
       q = std::max(q, spec.n_heads * spec.d_k);
@@ -36,21 +70,9 @@ struct Widths {
            {&branch.attention->q, &branch.attention->k, &branch.attention->v, &branch.attention->o})
         add(*linear);
     }
-    if (branch.ffn) {
-      d_ff = std::max(d_ff, branch.ffn->spec->d_ff);
-      for (const Linear* linear : {&branch.ffn->gate, &branch.ffn->up, &branch.ffn->down})
-        add(*linear);
-    }
+    if (branch.ffn) add_ffn(*branch.ffn);
   }
 };
-
-// Every branch of the model, of either stack.
-template <class F>
-void for_branches(const Model& model, F&& visit) {
-  for (const Stack* stack : model.stacks())
-    for (const Layer& layer : stack->layers)
-      for (const Branch& branch : layer.branches) visit(branch);
-}
 
 Widths widths_of(const Model& model) {
   Widths widths;
@@ -65,40 +87,41 @@ Widths widths_of(const Model& model) {
   return widths;
 }
 
-QuantizedInput quantized_input(std::size_t group, std::size_t columns, std::size_t max_chunk) {
-  QuantizedInput input;
-  input.group = group;
-  input.codes_stride = round_up(columns, quant::kSuperColumns);
-  input.groups_stride = round_up(input.codes_stride / group + 1, 16);
-  input.codes = LazyArray<std::int8_t>(max_chunk * input.codes_stride);
-  input.scales = LazyArray<float>(max_chunk * input.groups_stride);
-  input.sums = LazyArray<std::int32_t>(max_chunk * input.groups_stride);
-  return input;
-}
-
-// The largest need of any attention layer.
+// The largest need of any softmax over keys.
 struct AttentionNeed {
   std::size_t n_queries = 0, group = 0, kernel_floats = 0, line_floats = 0;
   std::size_t q_stride = 0, o_stride = 0;
 
-  void add(const contract::Attention& spec) {
-    const std::size_t heads = spec.n_heads / spec.n_kv_heads, rows = query_tokens(spec) * heads;
-    const kernels::CacheLayout layout = kernels::make_cache_layout(
-        kernels::CacheType::f32, kernels::CacheType::f32, spec.d_k, spec.d_v);
+  void add(const Attention& op) {
+    const contract::Attention& spec = *op.spec;
+    const std::size_t heads = group_heads(op), rows = query_tokens(op) * heads;
     n_queries = std::max(n_queries, rows);
     q_stride = std::max(q_stride, round_up(spec.d_k, 16));
     o_stride = std::max(o_stride, round_up(spec.d_v, 16));
+    const kernels::CacheLayout layout =
+        op.d_rope != 0
+            ? kernels::make_latent_layout(kernels::CacheType::f32, spec.d_v, op.d_rope)
+            : kernels::make_cache_layout(kernels::CacheType::f32, kernels::CacheType::f32, spec.d_k, spec.d_v);
     kernel_floats = std::max(kernel_floats, kernels::attend_scratch_floats(rows, layout));
     if (!spec.relative_bias) return;
     group = std::max(group, heads);
-    line_floats = std::max(line_floats, kernels::kTileTokens + query_tokens(spec));
+    line_floats = std::max(line_floats, kernels::kTileTokens + query_tokens(op));
   }
 };
+
+// Every softmax over keys of a branch.
+template <class F>
+void for_attentions(const Branch& branch, F&& visit) {
+  if (branch.attention) visit(*branch.attention);
+  if (branch.mla) visit(branch.mla->latent);
+  if (branch.nsa)
+    for (const Attention* op : {&branch.nsa->compressed, &branch.nsa->selected, &branch.nsa->local}) visit(*op);
+}
 
 AttentionScratch attention_scratch(const Model& model) {
   AttentionNeed need;
   for_branches(model, [&](const Branch& branch) {
-    if (branch.attention) need.add(*branch.attention->spec);
+    for_attentions(branch, [&](const Attention& op) { need.add(op); });
   });
   AttentionScratch scratch;
   scratch.q_stride = need.q_stride;
@@ -114,6 +137,7 @@ AttentionScratch attention_scratch(const Model& model) {
   scratch.end = LazyArray<std::uint32_t>(need.n_queries);
   scratch.bias_lines = LazyArray<float>(need.group * scratch.bias_stride);
   scratch.bias = LazyArray<const float*>(need.n_queries);
+  scratch.selected = LazyArray<const std::uint32_t*>(need.n_queries);
   return scratch;
 }
 
@@ -122,21 +146,15 @@ AttentionScratch attention_scratch(const Model& model) {
 LazyArray<float> tile_states(const Model& model, const CacheExtent& extent, std::size_t o_stride) {
   std::size_t floats = 0;
   for_branches(model, [&](const Branch& branch) {
-    if (!branch.attention) return;
-    const contract::Attention& spec = *branch.attention->spec;
-    floats = std::max(
-        floats, spec.n_kv_heads * tile_state_floats(spec.n_heads / spec.n_kv_heads, o_stride));
+    for_attentions(branch, [&](const Attention& op) {
+      floats = std::max(floats, op.n_groups * tile_state_floats(group_heads(op), o_stride));
+    });
   });
   return LazyArray<float>(extent.n_sequences * (extent.max_tokens / kernels::kTileTokens + 1) *
                           floats);
 }
 
 }  // namespace
-
-// Rows start on 64-byte lines, and kernels may write whole 16-row panels.
-RowBuffer::RowBuffer(std::size_t n, std::size_t width) : stride(round_up(width, 16)) {
-  memory = LazyArray<float>(n * stride);
-}
 
 Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_chunk,
                  std::size_t n_threads) {
@@ -156,26 +174,31 @@ Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_
   if (model.head.transform) transformed = RowBuffer(max_chunk, model.head.transform->linear.out);
   if (model.encoder && model.decoder) encoded = RowBuffer(max_chunk, d_model);
   for (const std::size_t group : widths.groups)
-    quantized.push_back(quantized_input(group, widths.columns, max_chunk));
+    quantized.emplace_back(group, max_chunk, widths.columns);
   for (std::size_t thread = 0; thread < n_threads; ++thread) {
     matmul.emplace_back(model.kernels->matmul_scratch_bytes(widths.columns));
     attention.push_back(attention_scratch(model));
   }
   tile_states = model::tile_states(model, extent, attention.front().o_stride);
+  mla = MlaScratch(model, max_chunk, n_threads);
+  index = IndexScratch(model, extent, max_chunk, n_threads);
+  nsa = NsaScratch(model, extent, max_chunk, n_threads);
+  moe = MoeScratch(model, max_chunk, n_threads);
 }
 
 std::size_t Scratch::bytes() const {
-  std::size_t total = tile_states.bytes();
+  std::size_t total = tile_states.bytes() + mla.bytes() + index.bytes() + nsa.bytes() + moe.bytes();
   for (const RowBuffer* buffer :
        {&stream, &next_stream, &normed, &branch_out, &hidden, &q, &k, &v, &attended, &gate, &up,
         &embedded, &logits, &pooled, &transformed, &encoded})
     total += buffer->memory.bytes();
   for (const QuantizedInput& input : quantized)
-    total += input.codes.bytes() + input.scales.bytes() + input.sums.bytes();
+    total += input.bytes();
   for (const LazyArray<std::byte>& memory : matmul) total += memory.bytes();
   for (const AttentionScratch& memory : attention)
     total += memory.q.bytes() + memory.o.bytes() + memory.kernel.bytes() + memory.max.bytes() * 3 +
-             memory.begin.bytes() * 2 + memory.bias_lines.bytes() + memory.bias.bytes();
+             memory.begin.bytes() * 2 + memory.bias_lines.bytes() + memory.bias.bytes() +
+             memory.selected.bytes();
   return total;
 }
 

@@ -11,18 +11,14 @@
 #include "model/forward.hpp"
 #include "model/kv_cache.hpp"
 #include "model/lazy_array.hpp"
+#include "model/mla_scratch.hpp"
 #include "model/model.hpp"
+#include "model/moe_scratch.hpp"
+#include "model/nsa_scratch.hpp"
 #include "model/position.hpp"
+#include "model/rows.hpp"
 
 namespace quern::model {
-
-// A view of activations [n, width], rows `stride` floats apart.
-struct Rows {
-  float* data = nullptr;
-  std::size_t n = 0, width = 0, stride = 0;
-
-  float* row(std::size_t i) const { return data + i * stride; }
-};
 
 // A new token: its place in its sequence, and in the cache.
 struct TokenPlace {
@@ -41,35 +37,13 @@ struct Run {
   std::size_t source, source_length; // cross-attention: sequence of the encoder's cache, its keys
 };
 
-// Input of an integer matmul, quantized once per input and activation group.
-struct QuantizedInput {
-  std::size_t group = 0;
-  LazyArray<std::int8_t> codes;
-  LazyArray<float> scales;
-  LazyArray<std::int32_t> sums;
-  std::size_t codes_stride = 0, groups_stride = 0;
-
-  kernels::QuantizedRows rows() const {
-    return {codes.data(), scales.data(), sums.data(), codes_stride, groups_stride};
-  }
-};
-
-// Rows of one purpose, [max_chunk, padded width].
-struct RowBuffer {
-  LazyArray<float> memory;
-  std::size_t stride = 0;
-
-  RowBuffer() = default;
-  RowBuffer(std::size_t n, std::size_t width);
-  Rows rows(std::size_t n, std::size_t width) const { return {memory.data(), n, width, stride}; }
-};
-
 // Per-thread memory of the attention kernels, for the query blocks of one item.
 struct AttentionScratch {
   LazyArray<float> q, max, sum, o, alibi, kernel;
   LazyArray<std::uint32_t> begin, end;
   LazyArray<float> bias_lines;       // relative bias by distance, [heads of a group, bias_stride]
   LazyArray<const float*> bias;      // a query's place in its line
+  LazyArray<const std::uint32_t*> selected;  // bits of the keys a query sees
   std::size_t q_stride = 0, o_stride = 0, bias_stride = 0;
 };
 
@@ -94,6 +68,10 @@ struct Scratch {
   std::vector<LazyArray<std::byte>> matmul;  // per thread
   std::vector<AttentionScratch> attention;   // per thread
   LazyArray<float> tile_states;             // of one decode step over a long cache
+  MlaScratch mla;
+  IndexScratch index;
+  NsaScratch nsa;
+  MoeScratch moe;
 
   std::size_t bytes() const;
 };
@@ -109,6 +87,8 @@ struct Step {
   std::span<const TokenPlace> tokens;
   std::span<const Run> runs;
   const Tap* tap = nullptr;  // null: no tap
+  std::size_t total_length = 0;  // declared, of the request; at most what the cache can hold
+  bool deterministic = false;  // the same bits for any chunks (latent attention stays absorbed)
 
   std::size_t n_tokens() const { return tokens.size(); }
 };

@@ -41,8 +41,13 @@ class Reference {
   }
 
   Matrix encoded() const { return encoded_; }
+  virtual ~Reference() = default;
 
- private:
+ protected:
+  virtual Matrix run_op(const contract::Op& op, const std::string& prefix, std::size_t layer, const Matrix& x) {
+    return op.attention ? attention(*op.attention, prefix, layer, x) : ffn(*op.ffn, prefix, x);
+  }
+
   struct KeysValues {
     Matrix k, v;
   };
@@ -181,8 +186,7 @@ class Reference {
           for (double& v : row) v *= branch.in_scale;
       }
       const contract::Op& op = c_.ops.at(branch.op);
-      Matrix y = op.attention ? attention(*op.attention, prefix, layer, normed)
-                              : ffn(*op.ffn, prefix, normed);
+      Matrix y = run_op(op, prefix, layer, normed);
       if (branch.norm_out) norm(*branch.norm_out, prefix + "norm_out", y);
       const double skip = parallel && b > 0 ? 1.0 : spec.skip_scale;
       for (std::size_t i = 0; i < x.size(); ++i)

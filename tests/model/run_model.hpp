@@ -16,6 +16,7 @@ namespace quern::tests {
 struct RunOptions {
   std::size_t n_threads = 1, chunk = 0;  // chunk 0: all at once
   kernels::CacheType cache = kernels::CacheType::f32;
+  bool deterministic = true;
 };
 
 // Logits [ids, vocab_size], row-major.
@@ -25,6 +26,7 @@ inline std::vector<float> run_all(const model::Model& model, const std::vector<s
   base::ThreadPool pool(options.n_threads);
   model::KvCache cache(model, {options.cache, options.cache, 1, ids.size()});
   model::Runner runner(model, cache, pool, chunk, ids.size());
+  runner.set_deterministic(options.deterministic);
   std::vector<float> logits;
   for (std::size_t first = 0; first < ids.size(); first += chunk) {
     const std::size_t n = std::min(chunk, ids.size() - first);

@@ -130,6 +130,11 @@ inline void encode_tensor(TinyModel& tiny, const contract::TensorSpec& spec,
   }
 }
 
+// As the converter's policy has it.
+inline bool stays_float(const contract::TensorSpec& spec) {
+  return spec.role == contract::TensorRole::router || spec.role == contract::TensorRole::latent;
+}
+
 inline TinyModel make_model(const Contract& c, std::string_view format, std::uint32_t seed = 1,
                             const kernels::Kernels& kernels = kernels::select_kernels()) {
   TinyModel tiny;
@@ -138,7 +143,7 @@ inline TinyModel make_model(const Contract& c, std::string_view format, std::uin
   tiny.model->kernels = &kernels;
   const FloatTensors tensors = random_tensors(c, seed);
   for (const contract::TensorSpec& spec : contract::expected_tensors(c))
-    encode_tensor(tiny, spec, *quant::find_format(format), tensors.at(spec.name));
+    encode_tensor(tiny, spec, *quant::find_format(stays_float(spec) ? "f32" : format), tensors.at(spec.name));
   contract::validate(tiny.model->contract, "tiny");
   model::bind(*tiny.model, tiny.views, "tiny");
   return tiny;

@@ -150,6 +150,7 @@ void run(const LoadedModel& loaded, const LogitsOptions& options, const Input& i
   const std::size_t chunk = model::chunk_for(*loaded.model, {input.ids.size(), input.encoder_ids.size(), 0},
                                              whole ? input.ids.size() : session.prefill_chunk);
   model::Runner runner(*loaded.model, cache, *loaded.pool, chunk, n);
+  runner.set_deterministic(session.deterministic);
   if (!input.encoder_ids.empty()) {
     const model::Slice source{0, input.encoder_ids, model::Want::none};
     runner.encode({&source, 1});

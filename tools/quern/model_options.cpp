@@ -53,7 +53,7 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--ubatch-size", options.prefill_chunk, "-ub: prompt tokens computed at once (512)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
       ->type_name("N");
-  app.add_flag("--deterministic", options.deterministic, "never trade bits for speed (no path of this version does)");
+  app.add_flag("--deterministic", options.deterministic, "never trade bits for speed: latent attention in one form for any chunk");
 }
 
 void add_cache_options(CLI::App& app, ModelOptions& options) {
@@ -111,6 +111,7 @@ engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOpt
   session.cache.max_tokens = context_length(loaded, options);
   session.prefill_chunk = options.prefill_chunk;
   session.total_length = total_length;
+  session.deterministic = options.deterministic;
   return session;
 }
 

@@ -23,7 +23,7 @@ struct ModelOptions {
   std::size_t context = 0;         // 0 = the model's
   std::size_t prefill_chunk = 512;
   std::string k_type = "int8", v_type = "int8";
-  bool deterministic = false;      // accepted everywhere; every path is deterministic so far
+  bool deterministic = false;      // latent attention in one form, whatever the chunk
 };
 void add_model_options(CLI::App& app, ModelOptions& options);
 void add_cache_options(CLI::App& app, ModelOptions& options);

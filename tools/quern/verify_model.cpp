@@ -21,12 +21,12 @@ std::size_t sample_length(const VerifyContext& context, std::size_t wanted) {
 std::uint64_t formula_payload(const VerifyContext& context, const std::vector<std::size_t>& lengths) {
   const kernels::CacheType k = parse_cache_type(context.options.k_type, "-ctk");
   const kernels::CacheType v = parse_cache_type(context.options.v_type, "-ctv");
-  std::uint64_t tokens = 0, bytes_per_token = 0;
-  for (const std::size_t length : lengths) tokens += length;
+  std::uint64_t bytes = 0;
   for (const model::CacheLayerSpec& layer : context.model().output_stack().cache_layers)
-    bytes_per_token += layer.n_kv_heads * (layer.d_k * kernels::cache_value_bytes(k) +
-                                           layer.d_v * kernels::cache_value_bytes(v));
-  return tokens * bytes_per_token;
+    for (const std::size_t length : lengths)
+      bytes += layer.rows(length) * (layer.k_values() * (layer.exact ? 4 : kernels::cache_value_bytes(k)) +
+                                     layer.v_values() * (layer.exact ? 4 : kernels::cache_value_bytes(v)));
+  return bytes;
 }
 
 // The shortest window, so that no layer has given a block back at the lengths we try.
@@ -75,6 +75,7 @@ CheckResult check_cache_bytes(const VerifyContext& context) {
     model::KvCache cache(context.model(), options);
     const std::size_t chunk = std::max(longest, sample_source(context).size());
     model::Runner runner(context.model(), cache, *context.loaded.pool, chunk, longest);
+    runner.set_deterministic(true);
     for (std::size_t sequence = 0; sequence < lengths.size(); ++sequence) {
       encode_sample(runner, context, sequence);
       const std::vector<std::int32_t> ids = sample_ids(context, lengths[sequence]);
@@ -123,6 +124,7 @@ CheckResult check_trained_length(const VerifyContext& context, const std::string
     options.max_tokens = n + 1;
     model::KvCache cache(context.model(), options);
     model::Runner runner(context.model(), cache, *context.loaded.pool, 512, n);
+    runner.set_deterministic(true);
     encode_sample(runner, context, 0);
     std::vector<float> rows;
     for (std::size_t at = 0; at < n;) {
@@ -170,6 +172,7 @@ CheckResult check_positions(const VerifyContext& context) {
   options.max_tokens = n;
   model::KvCache cache(context.model(), options);
   model::Runner runner(context.model(), cache, *context.loaded.pool, std::max(n, sample_source(context).size()), n);
+  runner.set_deterministic(true);
   encode_sample(runner, context, 0);
   std::vector<std::int32_t> first(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prefix));
   first.insert(first.end(), other.begin(), other.begin() + static_cast<std::ptrdiff_t>(n - prefix));

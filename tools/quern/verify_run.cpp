@@ -65,6 +65,7 @@ std::vector<float> all_rows(const VerifyContext& context, const VerifyInput& inp
   const std::size_t chunk =
       model::chunk_for(model, {total, sample_source(context).size(), input.prefix_length}, way.chunk);
   model::Runner runner(model, cache, pool, chunk, longest);
+  runner.set_deterministic(true);
   encode_sample(runner, context, 0);
   std::vector<float> rows;
   std::vector<model::Slice> slices;
