@@ -1,5 +1,6 @@
-// Latent rows of the cache: what is stored comes back, attention over them is attention with the same row as
-// key and value, a chosen subset of keys is seen and no other, scores alone are the scores of attention.
+// Latent rows of the cache: what is stored comes back, attention over them is attention with the
+// same row as key and value, a chosen subset of keys is seen and no other, scores alone are the
+// scores of attention.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -24,10 +25,12 @@ class LatentSequence {
         latent_(normal_values(c.n_keys * c.kv_rank, 1)),
         key_(normal_values(c.n_keys * c.d_rope, 2, 20.0f)),  // a scale of its own
         q_(normal_values(c.n_heads * layout_.d_k, 3)) {
-    blocks_ = base::Buffer<std::byte>((c.n_keys + kTileTokens) / kBlockTokens * layout_.block_bytes);
+    blocks_ =
+        base::Buffer<std::byte>((c.n_keys + kTileTokens) / kBlockTokens * layout_.block_bytes);
     std::memset(blocks_.data(), 0xff, blocks_.size());
     for (std::size_t t = 0; t < c.n_keys; ++t)
-      kernels.store_kv(layout_, &key_[t * c.d_rope], &latent_[t * c.kv_rank], block_of(t), t % kBlockTokens);
+      kernels.store_kv(layout_, &key_[t * c.d_rope], &latent_[t * c.kv_rank], block_of(t),
+                       t % kBlockTokens);
   }
   std::byte* block_of(std::size_t key) {
     return blocks_.data() + key / kBlockTokens * layout_.block_bytes;
@@ -64,8 +67,8 @@ class LatentSequence {
       kernels_.attend(args);
     }
     std::vector<float> output(n * c_.kv_rank);
-    kernels_.finish_attention({max.data(), sum.data(), o.data(), stride}, n, c_.kv_rank, output.data(),
-                              c_.kv_rank, nullptr);
+    kernels_.finish_attention({max.data(), sum.data(), o.data(), stride}, n, c_.kv_rank,
+                              output.data(), c_.kv_rank, nullptr);
     return output;
   }
 
@@ -83,13 +86,14 @@ class LatentSequence {
       if (!selected.empty() && (selected[t / 32] >> (t % 32) & 1u) == 0) continue;
       const std::vector<float> row = held(t);
       keys.insert(keys.end(), row.begin(), row.end());
-      values.insert(values.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(c_.kv_rank));
+      values.insert(values.end(), row.begin(),
+                    row.begin() + static_cast<std::ptrdiff_t>(c_.kv_rank));
       ++n;
     }
     std::vector<double> output(c_.kv_rank);
     const float scale = 0.05f;
-    reference_attention({&q_[head * layout_.d_k], keys.data(), values.data(), layout_.d_k, c_.kv_rank, 0, n, 0,
-                         static_cast<double>(scale), 0.0, 0.0, false, nullptr},
+    reference_attention({&q_[head * layout_.d_k], keys.data(), values.data(), layout_.d_k,
+                         c_.kv_rank, 0, n, 0, static_cast<double>(scale), 0.0, 0.0, false, nullptr},
                         output.data());
     return output;
   }
@@ -132,7 +136,8 @@ TEST_CASE("attention over latent rows, all keys and chosen ones") {
       LatentSequence sequence(c, *isa->kernels);
       for (const auto& bits : {std::vector<std::uint32_t>{}, selected}) {
         const std::vector<float> output = sequence.attend(bits);
-        INFO(isa->name << " type " << static_cast<int>(c.type) << " rank " << c.kv_rank << " keys " << c.n_keys);
+        INFO(isa->name << " type " << static_cast<int>(c.type) << " rank " << c.kv_rank << " keys "
+                       << c.n_keys);
         for (std::size_t head = 0; head < c.n_heads; ++head) {
           const std::vector<double> want = sequence.reference(head, bits);
           for (std::size_t d = 0; d < c.kv_rank; ++d)
@@ -152,15 +157,18 @@ TEST_CASE("rows and scores of a block alone") {
       LatentSequence sequence(c, *isa->kernels);
       const std::size_t d_k = sequence.layout().d_k;
       std::vector<float> rows(kBlockTokens * d_k), scratch(expanded_k_floats(sequence.layout()));
-      isa->kernels->latent_rows(sequence.layout(), sequence.block_of(0), rows.data(), d_k, scratch.data());
+      isa->kernels->latent_rows(sequence.layout(), sequence.block_of(0), rows.data(), d_k,
+                                scratch.data());
       std::vector<float> scores(c.n_heads * kBlockTokens);
       base::Buffer<float> more(score_scratch_floats(sequence.layout()));
-      isa->kernels->score_keys({&sequence.layout(), sequence.block_of(0), c.n_heads, sequence.q().data(), d_k, 0.5f,
-                                scores.data(), kBlockTokens, more.data()});
+      isa->kernels->score_keys({&sequence.layout(), sequence.block_of(0), c.n_heads,
+                                sequence.q().data(), d_k, 0.5f, scores.data(), kBlockTokens,
+                                more.data()});
       for (std::size_t t = 0; t < kBlockTokens; ++t) {
         const std::vector<float> held = sequence.held(t);
         INFO(isa->name << " type " << static_cast<int>(c.type) << " token " << t);
-        CHECK(std::equal(held.begin(), held.end(), rows.begin() + static_cast<std::ptrdiff_t>(t * d_k)));
+        CHECK(std::equal(held.begin(), held.end(),
+                         rows.begin() + static_cast<std::ptrdiff_t>(t * d_k)));
         for (std::size_t h = 0; h < c.n_heads; ++h) {
           double want = 0, size = 0;
           for (std::size_t d = 0; d < d_k; ++d) {
@@ -169,7 +177,8 @@ TEST_CASE("rows and scores of a block alone") {
             want += term;
             size += std::abs(term);
           }
-          REQUIRE(std::abs(static_cast<double>(scores[h * kBlockTokens + t]) - want) <= 1e-6 * (size + 1e-3));
+          REQUIRE(std::abs(static_cast<double>(scores[h * kBlockTokens + t]) - want) <=
+                  1e-6 * (size + 1e-3));
         }
       }
     }

@@ -1,5 +1,5 @@
-// Softmax, sigmoid, the indexer's sums and products with a transposed matrix: against float64 and bit-equal
-// on every instruction set.
+// Softmax, sigmoid, the indexer's sums and products with a transposed matrix: against float64 and
+// bit-equal on every instruction set.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -45,7 +45,7 @@ TEST_CASE("softmax of any length sums to one and follows the formula") {
     for (const float v : x) sum += std::exp(static_cast<double>(v) - top);
     for (std::size_t i = 0; i < n; ++i) {
       const double want = std::exp(static_cast<double>(x[i]) - top) / sum;
-      CHECK(std::abs(static_cast<double>(y[i]) - want) <= 1e-6 * want);
+      CHECK(std::abs(static_cast<double>(y[i]) - want) <= 5e-6 * want);  // of rounding x - max
     }
   }
 }
@@ -65,7 +65,8 @@ TEST_CASE("sigmoid and the weighted sum of positive parts") {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double want = 1 / (1 + std::exp(-static_cast<double>(x[i])));
     CHECK(std::abs(static_cast<double>(s[i]) - want) <= 1e-6 * want);
-    const double sum = static_cast<double>(start[i]) - 0.75 * std::max(0.0, static_cast<double>(x[i]));
+    const double sum =
+        static_cast<double>(start[i]) - 0.75 * std::max(0.0, static_cast<double>(x[i]));
     CHECK(std::abs(static_cast<double>(r[i]) - sum) <= 1e-6 * (1 + std::abs(sum)));
   }
 }
@@ -89,17 +90,19 @@ TEST_CASE("products with the transpose of a range of rows") {
           quant::decode_row(format, out, i, columns, &decoded[(row + i) * columns]);
       }
       for (const auto& [first, end] : {std::pair{0, 53}, {16, 32}, {13, 37}, {50, 53}}) {
-        const auto first_row = static_cast<std::size_t>(first), end_row = static_cast<std::size_t>(end);
+        const auto first_row = static_cast<std::size_t>(first),
+                   end_row = static_cast<std::size_t>(end);
         const std::size_t n_rows = end_row - first_row;
         const std::vector<float> x = normal_values(7 * n_rows, 9);
         const auto product = [&](const Kernels& kernels, std::size_t token, std::size_t n) {
           std::vector<float> y(n * columns), scratch(transposed_scratch_floats(n_rows));
           kernels.transposed[quant::format_index(format.id)](
-              {panels.data(), bytes, columns, first_row, end_row, n, &x[token * n_rows], n_rows, y.data(),
-               columns, scratch.data()});
+              {panels.data(), bytes, columns, first_row, end_row, n, &x[token * n_rows], n_rows,
+               y.data(), columns, scratch.data()});
           return y;
         };
-        const std::vector<float> y = on_all([&](const Kernels& kernels) { return product(kernels, 0, 7); });
+        const std::vector<float> y =
+            on_all([&](const Kernels& kernels) { return product(kernels, 0, 7); });
         // Tokens do not depend on their neighbours.
         std::vector<float> one_by_one;
         for (std::size_t t = 0; t < 7; ++t)
