@@ -72,6 +72,7 @@ struct Alternative {
   std::vector<std::string> from{}, then{};
   std::string times{};  // name of a matrix
   std::string stack{};  // expression, "" for one tensor
+  std::string when{};   // expression, "" for always
 };
 
 Alternative read_alternative(const Json& value, const std::string& where) {
@@ -81,6 +82,7 @@ Alternative read_alternative(const Json& value, const std::string& where) {
   if (const Json* then = object.find("then"); then != nullptr && !then->empty())
     result.then = one_or_many(*then, where);
   if (object.has("times")) result.times = object.get_string("times");
+  if (object.has("when")) result.when = object.get_string("when");
   if (object.has("stack")) result.stack = object.get_string("stack");
   object.finish();
   return result;
@@ -120,6 +122,18 @@ std::size_t stack_size(const std::string& expression, const Environment& values,
   return count.get<std::size_t>();
 }
 
+// "model.layers.{l}.*": whether the number at {l} is `first` or more.
+bool beyond(std::string_view pattern, std::string_view name, const Json& first) {
+  const std::size_t place = pattern.find("{l}");
+  if (place == std::string_view::npos || !first.is_number_integer() || name.size() <= place ||
+      name.substr(0, place) != pattern.substr(0, place))
+    return false;
+  const std::string_view rest = name.substr(place);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits == 0 || digits > 9 || !glob_match(pattern.substr(place + 3), rest.substr(digits))) return false;
+  return std::stoll(std::string(rest.substr(0, digits))) >= first.get<std::int64_t>();
+}
+
 }  // namespace
 
 std::vector<std::string> element_names(std::vector<std::string> names, std::size_t i) {
@@ -132,12 +146,12 @@ NameMap::NameMap(const Json& section, const checkpoint::Checkpoint& checkpoint, 
   for (const auto& [key, value] : section["tensors"].items()) rules_.push_back({key, value});
   for (const Json& entry : section["ignore_tensors"]) {
     if (entry.is_string()) {
-      ignore_.push_back({entry.get<std::string>(), {}});
+      ignore_.push_back({entry.get<std::string>(), {}, {}});
       continue;
     }
     base::JsonObject object(entry, cat(where_, ".ignore_tensors"));
-    Ignore ignore{object.get_string("name"), {}};
-    for (const Json& n : object.get("dims")) {
+    Ignore ignore{object.get_string("name"), {}, object.has("beyond") ? object.get_string("beyond") : ""};
+    for (const Json& n : object.has("dims") ? object.get("dims") : Json::array()) {
       if (!n.is_number_unsigned())
         base::reject(object.path_of("dims"), "not a number of dimensions");
       ignore.dims.push_back(n.get<std::size_t>());
@@ -214,6 +228,7 @@ TensorSource NameMap::source_of(std::string_view canonical, const Environment& v
   // error.
   TensorSource missing;
   for (const Alternative& alternative : alternatives(rule->value, place)) {
+    if (!alternative.when.empty() && evaluate_all(alternative.when, values, place) != Json(true)) continue;
     TensorSource source{.canonical = std::string(canonical)};
     for (const std::string& name : alternative.from)
       for (const std::string& spelled : spellings(name))
@@ -249,12 +264,14 @@ const checkpoint::SourceTensor* NameMap::find_first(const std::vector<std::strin
   return nullptr;
 }
 
-bool NameMap::ignored(const checkpoint::SourceTensor& tensor) const {
+bool NameMap::ignored(const checkpoint::SourceTensor& tensor, const Environment& values) const {
   for (const Ignore& ignore : ignore_) {
     const bool any = ignore.dims.empty();
-    if (glob_match(ignore.pattern, tensor.name) &&
-        (any || std::find(ignore.dims.begin(), ignore.dims.end(), tensor.shape.size()) !=
-                    ignore.dims.end()))
+    if (!any && std::find(ignore.dims.begin(), ignore.dims.end(), tensor.shape.size()) == ignore.dims.end())
+      continue;
+    if (ignore.beyond.empty() ? glob_match(ignore.pattern, tensor.name)
+                              : beyond(replaced(ignore.pattern, "{p}", prefix_), tensor.name,
+                                       evaluate_all(ignore.beyond, values, where_)))
       return true;
   }
   return false;

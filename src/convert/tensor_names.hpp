@@ -34,7 +34,7 @@ class NameMap {
   // The first of `names` that the checkpoint has, nullptr when none.
   const checkpoint::SourceTensor* find_first(const std::vector<std::string>& names) const;
 
-  bool ignored(const checkpoint::SourceTensor& tensor) const;
+  bool ignored(const checkpoint::SourceTensor& tensor, const Environment& values) const;
 
  private:
   struct Rule {
@@ -44,6 +44,7 @@ class NameMap {
   struct Ignore {
     std::string pattern;
     std::vector<std::size_t> dims;  // numbers of dimensions it holds for; empty: any
+    std::string beyond;             // expression: layers from that one on; "": every name of the pattern
   };
   void add_numbers(const Environment& values, RuleMatch& match) const;
   const Rule* rule_for(std::string_view canonical, RuleMatch& match) const;

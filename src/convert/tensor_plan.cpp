@@ -127,7 +127,7 @@ void plan_tensors(const NameMap& names, const Environment& values,
   std::vector<std::string> surplus;
   for (const checkpoint::SourceTensor& tensor : checkpoint.tensors()) {
     if (used.count(tensor.name) != 0) continue;
-    if (names.ignored(tensor))
+    if (names.ignored(tensor, values))
       resolved.ignored.push_back(tensor.name);
     else
       surplus.push_back(base::printable(tensor.name, 100));

@@ -63,8 +63,21 @@ void RowView::transpose(std::string_view where) {
   transposed_ = true;
 }
 
+void RowView::transpose_each(std::size_t groups, std::string_view where) {
+  if (transposed_ || groups_ > 0 || !selections_.empty())
+    base::reject(where, "transpose_each stands alone");
+  if (groups == 0 || rows_ % groups != 0)
+    base::reject(where, cat("cannot transpose ", groups, " groups of ", rows_, " rows"));
+  groups_ = groups;
+  const std::size_t height = rows_ / groups;
+  rows_ = groups * columns_;
+  columns_ = height;
+}
+
 void RowView::apply(std::string_view text, std::string_view where) {
   const std::vector<std::string_view> words = words_of(text);
+  if (words.size() == 2 && words[0] == "transpose_each") return transpose_each(number_of(words[1], where), where);
+  if (groups_ > 0) base::reject(where, "transpose_each stands alone");
   if (words.size() == 1 && words[0] == "transpose") return transpose(where);
   GroupRows selection{};
   if (words.size() == 4 && words[0] == "part" && words[2] == "of") {
@@ -88,7 +101,7 @@ void RowView::apply(std::string_view text, std::string_view where) {
                               selection.group_size));
   } else {
     base::reject(where, "unknown transform", base::printable(text),
-                 "transpose, part I of N, every N from I, group_rows N A B");
+                 "transpose, transpose_each N, part I of N, every N from I, group_rows N A B");
   }
   rows_ = rows_ / selection.group_size * (selection.end - selection.begin);
   selections_.push_back(selection);
@@ -103,10 +116,28 @@ std::size_t RowView::source_row(std::size_t row) const {
 }
 
 void RowView::read(std::size_t first, std::size_t count, float* out, std::size_t stride) const {
+  if (groups_ > 0) return read_each(first, count, out, stride);
   if (transposed_) return read_transposed(first, count, out, stride);
   for (std::size_t i = 0; i < count; ++i)
     checkpoint::to_float(*source_, std::uint64_t{source_row(first + i)} * columns_, columns_,
                          out + i * stride);
+}
+
+// Row j of group g holds column j of the group's `columns_` source rows: read the block that has it.
+void RowView::read_each(std::size_t first, std::size_t count, float* out, std::size_t stride) const {
+  const std::size_t width = rows_ / groups_;
+  const std::uint64_t block = checkpoint::dtype_block_values(source_->type);
+  std::vector<float> values(block);
+  for (std::size_t c = 0; c < columns_; ++c) {
+    std::uint64_t held = UINT64_MAX;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t group = (first + i) / width, column = (first + i) % width;
+      const std::uint64_t at = (std::uint64_t{group} * columns_ + c) * width + column, begin = at / block * block;
+      if (begin != held) checkpoint::to_float(*source_, begin, block, values.data());
+      held = begin;
+      out[i * stride + c] = values[at - begin];
+    }
+  }
 }
 
 // Source row c holds column c of the view: read the needed runs of it and scatter.
@@ -130,7 +161,7 @@ std::uint64_t RowView::stored_row(std::size_t row) const {
 }
 
 base::Bytes RowView::row_bytes(std::size_t row) const {
-  QUERN_ASSERT(!transposed_);
+  QUERN_ASSERT(!transposed());
   const std::uint64_t bytes = columns_ / checkpoint::dtype_block_values(source_->type) *
                               checkpoint::dtype_block_bytes(source_->type);
   return base::checked_slice(source_->bytes, source_row(row) * bytes, bytes, source_->name);

@@ -2,6 +2,7 @@
 // that gives rows on demand: nothing is copied before a panel is encoded.
 //
 //   transpose               [in, out] -> [out, in] (Conv1D weights); float types only
+//   transpose_each N        each of N equal groups of rows is transposed: [N x a, b] -> [N x b, a]; alone
 //   part I of N             the I-th of N equal parts of the rows (fused q, k, v; one of N experts)
 //   every N from I          rows I, I + N, I + 2N, ... (gate and up interleaved)
 //   group_rows N A B        rows A .. B-1 of each of N equal groups of rows (fused per head)
@@ -32,7 +33,7 @@ class RowView {
   std::size_t columns() const { return columns_; }
   const checkpoint::SourceTensor& source() const { return *source_; }
   // Whether a row of the view is not a row as it is stored.
-  bool transposed() const { return transposed_; }
+  bool transposed() const { return transposed_ || groups_ > 0; }
 
   // Rows [first, first + count) as float32, [count, columns] with `stride`.
   void read(std::size_t first, std::size_t count, float* out, std::size_t stride) const;
@@ -49,11 +50,14 @@ class RowView {
   void apply(std::string_view text, std::string_view where);
   void transpose(std::string_view where);
   std::size_t source_row(std::size_t row) const;
+  void transpose_each(std::size_t groups, std::string_view where);
+  void read_each(std::size_t first, std::size_t count, float* out, std::size_t stride) const;
   void read_transposed(std::size_t first, std::size_t count, float* out, std::size_t stride) const;
 
   const checkpoint::SourceTensor* source_;
   std::size_t rows_ = 1, columns_ = 1;
   bool transposed_ = false;
+  std::size_t groups_ = 0;     // of transpose_each
   std::size_t first_row_ = 0;  // of the source, where the view is transposed
   std::vector<GroupRows>
       selections_;  // in the order applied; after the transposition if there is one
