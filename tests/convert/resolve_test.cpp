@@ -52,7 +52,15 @@ const char* const kDecoders[] = {"llama2",
                                  "granite",
                                  "smollm3-nope",
                                  "falcon-rw-alibi",
-                                 "phi3-longrope"};
+                                 "phi3-longrope",
+                                 "mixtral",
+                                 "qwen2-moe",
+                                 "qwen3-moe",
+                                 "gpt-oss-sinks",
+                                 "deepseek-v2",
+                                 "deepseek-v3",
+                                 "deepseek-v3.2-dsa",
+                                 "nsa"};
 
 const std::vector<convert::Recipe>& recipes() {
   static const std::vector<convert::Recipe> all = convert::builtin_recipes();
