@@ -37,7 +37,8 @@ class Case:
             self.options += ["-ctk", "f32", "-ctv", "f32"]
 
     def logits(self, *options):
-        run(QUERN, "logits", "-m", self.folder / "m", "--deterministic", *self.options, *options, "-o", self.folder / "out.npy")
+        run(QUERN, "logits", "-m", self.folder / "m", "--deterministic", *self.options, *options,
+            "-o", self.folder / "out.npy")
         return np.load(self.folder / "out.npy")
 
     def hidden(self):
