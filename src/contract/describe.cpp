@@ -30,45 +30,6 @@ std::string rows_text(const std::vector<ReportRow>& rows) {
 
 namespace {
 
-struct Component {
-  const char* name;
-  std::uint64_t parameters;
-};
-
-std::vector<Component> components(const Contract& contract) {
-  const ParameterParts parts = parameter_parts(contract);
-  return {{"embedding", parts.embedding}, {"positions", parts.positions},
-          {"attention", parts.attention}, {"ffn", parts.ffn},
-          {"norms", parts.norms},         {"head", parts.head}};
-}
-
-// What one decoded token reads: everything but the rows of the embedding and position tables it
-// does not look up (a tied embedding is read whole, as the head).
-std::uint64_t parameters_read_per_token(const Contract& contract) {
-  const ParameterParts parts = parameter_parts(contract);
-  std::uint64_t unread = 0;
-  if (!contract.head.tied) unread += (contract.vocab_size - 1) * contract.embedding.d_embed;
-  if (contract.embedding.positions)
-    unread += (contract.embedding.positions->rows - 1) * contract.embedding.d_embed;
-  return parts.total() - unread;
-}
-
-double share(std::uint64_t part, std::uint64_t total) {
-  return static_cast<double>(part * 1000 / std::max<std::uint64_t>(total, 1)) / 10;
-}
-
-std::string parameters_text(const Contract& contract) {
-  const std::uint64_t total = parameters_by_formula(contract);
-  std::vector<ReportRow> rows;
-  for (const Component& component : components(contract))
-    rows.push_back({component.name, cat(grouped(component.parameters), "  (",
-                                        number_text(share(component.parameters, total)), " %)")});
-  rows.push_back({"total", grouped(total)});
-  rows.push_back({"active", cat(grouped(total), " (every block runs for every token)")});
-  rows.push_back({"read per token", grouped(parameters_read_per_token(contract))});
-  return rows_text(rows);
-}
-
 // Stored tensors summed by role and format, in the order of the file.
 struct FormatLine {
   std::string role, format;
@@ -125,14 +86,28 @@ Json rows_json(const std::vector<ReportRow>& rows) {
   return out;
 }
 
+// Of one layer that uses the block.
+Json layer_json(const std::string& name, const ParameterParts& parts) {
+  return {{"block", name},        {"attention", parts.attention}, {"ffn", parts.ffn},
+          {"norms", parts.norms}, {"total", parts.total()},       {"active", parts.active()}};
+}
+
 Json parameters_json(const Contract& contract) {
-  Json out = Json::object();
-  for (const Component& component : components(contract))
-    out[component.name] = component.parameters;
-  out["total"] = out["active"] = parameters_by_formula(contract);
-  out["read_per_token"] = parameters_read_per_token(contract);
-  out["in_tensors"] = contract.counts.parameters_in_tensors;
-  return out;
+  const ParameterParts parts = parameter_parts(contract);
+  Json layers = Json::array();
+  for (const auto& [name, block] : contract.blocks)
+    layers.push_back(layer_json(name, block_parts(contract, block)));
+  return {{"embedding", parts.embedding},
+          {"positions", parts.positions},
+          {"attention", parts.attention},
+          {"ffn", parts.ffn},
+          {"norms", parts.norms},
+          {"head", parts.head},
+          {"total", parts.total()},
+          {"active", parts.active()},
+          {"read_per_token", parameters_read_per_token(contract)},
+          {"in_tensors", contract.counts.parameters_in_tensors},
+          {"layers", std::move(layers)}};
 }
 
 Json cache_json(const Contract& contract) {
@@ -142,8 +117,12 @@ Json cache_json(const Contract& contract) {
                      {"payload_bytes_per_token", cost.payload_bytes},
                      {"scale_bytes_per_token", cost.scale_bytes},
                      {"payload_bytes_per_1024_tokens", cost.payload_bytes_1024},
-                     {"scale_bytes_per_1024_tokens", cost.scale_bytes_1024}});
-  return {{"values_per_token", cache_values_per_token(contract)}, {"types", std::move(types)}};
+                     {"scale_bytes_per_1024_tokens", cost.scale_bytes_1024},
+                     {"payload_bytes_of_max_positions", cost.payload_bytes_full},
+                     {"scale_bytes_of_max_positions", cost.scale_bytes_full}});
+  return {{"values_per_token", cache_values_per_token(contract)},
+          {"values_per_encoder_token", cache_values_per_encoder_token(contract)},
+          {"types", std::move(types)}};
 }
 
 }  // namespace
@@ -154,7 +133,7 @@ std::string describe_text(const Contract& contract, const std::vector<StoredTens
   for (const ReportSection& section : report_points(contract))
     out += cat("\n", section.title, "\n", rows_text(section.rows));
   out += cat("\nEquations\n", rows_text(report_equations(contract)));
-  out += cat("\nParameters\n", parameters_text(contract));
+  out += cat("\nParameters\n", rows_text(parameter_rows(contract)));
   if (!stored.empty())
     out += cat("\nWeight formats\n", formats_text(format_lines(contract, stored)));
   return out;

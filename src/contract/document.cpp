@@ -129,7 +129,8 @@ Json contract_document(const Contract& contract) {
                       {"normalize", contract.pooling->normalize}};
   out["cache"] = {{"k", kCacheGranularity},
                   {"v", kCacheGranularity},
-                  {"values_per_token", cache_values_per_token(contract)}};
+                  {"values_per_token", cache_values_per_token(contract)},
+                  {"values_per_encoder_token", cache_values_per_encoder_token(contract)}};
   out["tokens"] = tokens_document(contract.tokens);
   out["generation"] = generation_document(contract.generation);
   out["tokenizer"] = tokenizer_document(contract.tokenizer);

@@ -109,16 +109,15 @@ void add_block(const Contract& contract, const Block& block, std::uint64_t times
   }
 }
 
-void add_stack(const Contract& contract, const std::optional<Stack>& stack, ParameterParts& parts) {
-  if (!stack) return;
-  if (const RelativeBias* bias = stack_relative_bias(contract, *stack))
-    parts.attention += n_buckets(*bias) * stack_bias_heads(contract, *stack);
-  for (const LayerGroup& group : stack->layers)
+void add_stack(const Contract& contract, const Stack& stack, ParameterParts& parts) {
+  if (const RelativeBias* bias = stack_relative_bias(contract, stack))
+    parts.attention += n_buckets(*bias) * stack_bias_heads(contract, stack);
+  for (const LayerGroup& group : stack.layers)
     for (const std::string& name : group.pattern)
       add_block(contract, contract.blocks.at(name),
                 group.share_weights ? std::min<std::uint64_t>(1, group.repeat) : group.repeat,
                 parts);
-  parts.norms += norm_size(contract, stack->final_norm, contract.d_model);
+  parts.norms += norm_size(contract, stack.final_norm, contract.d_model);
 }
 
 std::uint64_t op_cache_values(const Op& op) {
@@ -132,9 +131,22 @@ std::uint64_t op_cache_values(const Op& op) {
   return 0;
 }
 
-std::uint64_t block_cache_values(const Contract& contract, const Block& block) {
+std::uint64_t op_encoder_cache_values(const Op& op) {
+  const auto& a = op.attention;
+  return a && a->source == AttentionSource::encoder
+             ? std::uint64_t{a->n_kv_heads} * (a->d_k + a->d_v)
+             : 0;
+}
+
+// The sum of `values_of` over the ops of the decoder's layers.
+std::uint64_t decoder_cache_values(const Contract& contract,
+                                   std::uint64_t (*values_of)(const Op&)) {
   std::uint64_t values = 0;
-  for (const Branch& branch : block.branches) values += op_cache_values(contract.ops.at(branch.op));
+  if (!contract.decoder) return values;
+  for (const LayerGroup& group : contract.decoder->layers)
+    for (const std::string& name : group.pattern)
+      for (const Branch& branch : contract.blocks.at(name).branches)
+        values += group.repeat * values_of(contract.ops.at(branch.op));
   return values;
 }
 
@@ -167,9 +179,21 @@ ParameterParts parameter_parts(const Contract& contract) {
     const EncoderEmbedding& own = *contract.encoder->embedding;
     add_embedding(contract, own.embedding, own.own_tokens ? own.vocab_size : 0, parts);
   }
-  add_stack(contract, contract.encoder, parts);
-  add_stack(contract, contract.decoder, parts);
+  if (contract.encoder) add_stack(contract, *contract.encoder, parts);
+  if (contract.decoder) add_stack(contract, *contract.decoder, parts);
   add_head(contract, parts);
+  return parts;
+}
+
+ParameterParts stack_parts(const Contract& contract, const Stack& stack) {
+  ParameterParts parts;
+  add_stack(contract, stack, parts);
+  return parts;
+}
+
+ParameterParts block_parts(const Contract& contract, const Block& block) {
+  ParameterParts parts;
+  add_block(contract, block, 1, parts);
   return parts;
 }
 
@@ -178,12 +202,11 @@ std::uint64_t parameters_by_formula(const Contract& contract) {
 }
 
 std::uint64_t cache_values_per_token(const Contract& contract) {
-  std::uint64_t values = 0;
-  if (!contract.decoder) return values;
-  for (const LayerGroup& group : contract.decoder->layers)
-    for (const std::string& name : group.pattern)
-      values += group.repeat * block_cache_values(contract, contract.blocks.at(name));
-  return values;
+  return decoder_cache_values(contract, op_cache_values);
+}
+
+std::uint64_t cache_values_per_encoder_token(const Contract& contract) {
+  return decoder_cache_values(contract, op_encoder_cache_values);
 }
 
 }  // namespace quern::contract

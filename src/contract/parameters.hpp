@@ -16,8 +16,10 @@ struct ParameterParts {
   std::uint64_t norms = 0;
   std::uint64_t head = 0;  // 0 when tied (and without bias and transform)
   std::uint64_t total() const { return embedding + positions + attention + ffn + norms + head; }
-  std::uint64_t active() const { return total() - inactive; }  // parameters one token uses
+  std::uint64_t active() const { return total() - inactive; }  // what one token uses
 };
 ParameterParts parameter_parts(const Contract& contract);
+ParameterParts stack_parts(const Contract& contract, const Stack& stack);  // layers and final norm
+ParameterParts block_parts(const Contract& contract, const Block& block);  // one layer
 
 }  // namespace quern::contract

@@ -36,8 +36,6 @@ Block read_block(JsonObject& object) {
   return out;
 }
 
-enum class StackPlace { encoder, decoder };
-
 Stack read_stack(JsonObject object, StackPlace place) {
   Stack out;
   for (const Json& value : read_array(object, "layers", kMaxLayers)) {
@@ -69,16 +67,19 @@ Counts read_counts(JsonObject object) {
 }
 
 // The cache section is derived; it must say what the architecture says.
+void check_derived(JsonObject& object, std::string_view key, std::uint64_t derived) {
+  const std::size_t stated = read_count(object, key);
+  if (stated != derived)
+    base::reject(object.path_of(key), "not what the layers add up to", cat(stated), cat(derived));
+}
+
 void check_cache_section(JsonObject object, const Contract& contract) {
   for (const std::string_view key : {"k", "v"})
     if (const std::string text = object.get_string(key); text != kCacheGranularity)
       base::reject(object.path_of(key), "not what this version of quern stores",
                    base::printable(text, 60), kCacheGranularity);
-  const std::size_t stated = read_count(object, "values_per_token");
-  const std::uint64_t derived = cache_values_per_token(contract);
-  if (stated != derived)
-    base::reject(object.path_of("values_per_token"), "not what the layers add up to", cat(stated),
-                 cat(derived));
+  check_derived(object, "values_per_token", cache_values_per_token(contract));
+  check_derived(object, "values_per_encoder_token", cache_values_per_encoder_token(contract));
   object.finish();
 }
 
@@ -106,12 +107,10 @@ void read_architecture(JsonObject& root, Contract& out) {
   out.ropes = read_named<Rope>(root, "ropes", kMaxNames, read_rope);
   out.ops = read_named<Op>(root, "ops", kMaxNames, read_op);
   out.blocks = read_named<Block>(root, "blocks", kMaxNames, read_block);
-  out.encoder = read_nullable(root, "encoder", [&] {
-    return read_stack(root.get_object("encoder"), StackPlace::encoder);
-  });
-  out.decoder = read_nullable(root, "decoder", [&] {
-    return read_stack(root.get_object("decoder"), StackPlace::decoder);
-  });
+  out.encoder = read_nullable(
+      root, "encoder", [&] { return read_stack(root.get_object("encoder"), StackPlace::encoder); });
+  out.decoder = read_nullable(
+      root, "decoder", [&] { return read_stack(root.get_object("decoder"), StackPlace::decoder); });
   out.head = read_head(root.get_object("head"));
   out.pooling = read_pooling(root);
 }

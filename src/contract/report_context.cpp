@@ -1,10 +1,7 @@
-// Points 5 to 7 of the report: who sees whom, positions, what the cache stores.
-#include <algorithm>
-
+// Points 5 and 6 of the report: who sees whom, and positions.
 #include "base/strings.hpp"
 #include "contract/json_printer.hpp"
 #include "contract/report.hpp"
-#include "contract/tensors.hpp"
 #include "contract/vocabulary.hpp"
 
 namespace quern::contract {
@@ -12,21 +9,59 @@ namespace quern::contract {
 using base::cat;
 using base::grouped;
 
+namespace {
+
+std::string mask_text(const Mask& mask) {
+  std::string text(base::enum_name(mask.kind, kMaskKinds));
+  switch (mask.kind) {
+    case MaskKind::causal:
+      text += mask.window
+                  ? cat(", window of ", grouped(*mask.window), " keys, the query's own included")
+                  : ", all positions up to the query's own";
+      break;
+    case MaskKind::bidirectional:
+      text += mask.window ? cat(", keys less than ", grouped(*mask.window), " positions away")
+                          : ", all positions of the sequence";
+      break;
+    case MaskKind::prefix:
+      text += ", and the first P positions (a number of the request) see each other";
+      break;
+  }
+  if (mask.sinks > 0) text += cat(", and the first ", mask.sinks, " positions always");
+  return text;
+}
+
+std::string nsa_pattern(const Nsa& n) {
+  return cat("rows of ", n.compress_block, " keys, one every ", n.compress_stride, "; ",
+             n.n_selected, " blocks of ", n.select_block, " keys, of them the first ", n.n_initial,
+             " and the newest ", n.n_local, "; the last ", grouped(n.window), " keys");
+}
+
+}  // namespace
+
 ReportSection mask_point(const Contract& contract) {
   ReportSection out{"5. Mask", {}};
+  std::vector<ReportRow> patterns;
   for (const auto& [name, op] : contract.ops) {
-    if (!op.attention) continue;
-    const Mask& mask = op.attention->mask;
-    std::string text(base::enum_name(mask.kind, kMaskKinds));
-    text += mask.window
-                ? cat(", window of ", grouped(*mask.window), " keys, the query's own included")
-                : ", all positions up to the query's own";
-    if (mask.sinks > 0) text += cat(", and the first ", mask.sinks, " positions always");
-    out.rows.push_back({cat("attention \"", name, "\""), text});
+    const std::string label = entry_label("attention", name);
+    if (op.attention && op.attention->source == AttentionSource::encoder)
+      out.rows.push_back({label, "every position of the encoder's input"});
+    else if (op.attention)
+      out.rows.push_back({label, mask_text(op.attention->mask)});
+    if (op.mla) out.rows.push_back({label, mask_text(op.mla->mask)});
+    if (op.nsa) {
+      out.rows.push_back({label, "causal, within the pattern"});
+      patterns.push_back({"sparse pattern", cat("\"", name, "\": ", nsa_pattern(*op.nsa))});
+    }
+    if (op.mla && op.mla->indexer)
+      patterns.push_back(
+          {"sparse pattern", cat("\"", name, "\": the ", grouped(op.mla->indexer->top_k),
+                                 " keys that the indexer scores best")});
   }
   out.rows.push_back(
       {"document boundary", "a sequence is one document; nothing is visible across sequences"});
-  out.rows.push_back({"sparse pattern", "none"});
+  if (patterns.empty()) patterns.push_back({"sparse pattern", "none"});
+  out.rows.insert(out.rows.end(), patterns.begin(), patterns.end());
   return out;
 }
 
@@ -42,8 +77,8 @@ std::string table_text(const std::vector<float>& table) {
 
 std::string rope_text(const Rope& rope) {
   std::string text =
-      cat("rule ", rope.rule, ", base ", number_text(rope.base), ", first ", rope.dims,
-          " dimensions of a head, layout ", base::enum_name(rope.layout, kRopeLayouts),
+      cat("rule ", rope.rule, ", base ", number_text(rope.base), ", ", rope.dims,
+          " dimensions, layout ", base::enum_name(rope.layout, kRopeLayouts),
           rope.layout == RopeLayout::half ? cat(" (i, i + ", rope.dims / 2, ")") : " (2i, 2i + 1)",
           "\ncosine and sine x ", number_text(rope.mscale),
           "\nfrequencies (radians per position):", table_text(rope.inv_freq));
@@ -58,81 +93,66 @@ std::string rope_text(const Rope& rope) {
                     ", frequencies:", table_text(rule.long_inv_freq));
 }
 
+std::string rotation(const Contract& contract, const std::optional<std::string>& rope,
+                     std::string_view of) {
+  if (!rope) return "no rotation";
+  return cat("rope ", *rope, ", ", contract.ropes.at(*rope).dims, " of ", of, " dimensions");
+}
+
+std::string bias_text(const RelativeBias& bias) {
+  std::string text =
+      cat("\nrelative bias: ", bias.starts.size() * (bias.bidirectional ? 2 : 1),
+          bias.bidirectional ? " buckets, half of them for keys after the query" : " buckets",
+          bias.per_layer ? ", a table per layer" : ", one table for the stack",
+          "; buckets begin at the distances");
+  for (std::size_t i = 0; i < bias.starts.size(); ++i)
+    text += cat(i % 16 == 0 ? "\n" : " ", bias.starts[i]);
+  return text;
+}
+
+std::string position_text(const Contract& contract, const Op& op) {
+  if (op.mla) {
+    std::string text = rotation(contract, op.mla->rope, cat(op.mla->d_nope + op.mla->d_rope)) +
+                       ", the last of a head";
+    if (op.mla->indexer)
+      text +=
+          cat("\nindexer: ", rotation(contract, op.mla->indexer->rope, cat(op.mla->indexer->d_k)));
+    return text;
+  }
+  if (op.nsa) return rotation(contract, op.nsa->rope, cat(op.nsa->d_k)) + ", before compression";
+  const Attention& a = *op.attention;
+  std::string text = rotation(contract, a.rope, cat(a.d_k));
+  if (a.alibi)
+    text += cat("\nALiBi, added ", a.alibi->before_scale ? "before" : "after",
+                " the scale, slopes:", table_text(a.alibi->slopes));
+  if (a.relative_bias) text += bias_text(*a.relative_bias);
+  return text;
+}
+
+void add_table_row(const std::string& label, const Embedding& embedding,
+                   std::vector<ReportRow>& rows) {
+  const auto& table = embedding.positions;
+  if (!table) return;
+  std::string text = cat(base::enum_name(table->kind, kPositionTableKinds), ", ",
+                         grouped(table->rows), " rows, row = position + ", table->offset);
+  if (table->order)
+    text += cat(", sines and cosines ",
+                *table->order == SinusoidOrder::halves ? "in two halves" : "interleaved");
+  rows.push_back({label, text});
+}
+
 }  // namespace
 
 ReportSection positions_point(const Contract& contract) {
   ReportSection out{"6. Positions", {{"trained length", grouped(contract.max_positions)}}};
-  if (const auto& table = contract.embedding.positions)
-    out.rows.push_back(
-        {"position table", cat(base::enum_name(table->kind, kPositionTableKinds), ", ",
-                               grouped(table->rows), " rows, row = position + ", table->offset)});
+  add_table_row("position table", contract.embedding, out.rows);
+  if (contract.encoder && contract.encoder->embedding)
+    add_table_row("encoder position table", contract.encoder->embedding->embedding, out.rows);
   for (const auto& [name, rope] : contract.ropes)
-    out.rows.push_back({cat("rope \"", name, "\""), rope_text(rope)});
-  for (const auto& [name, op] : contract.ops) {
-    if (!op.attention) continue;
-    const Attention& a = *op.attention;
-    std::string text = a.rope ? cat("rope ", *a.rope, ", ", contract.ropes.at(*a.rope).dims, " of ",
-                                    a.d_k, " dimensions")
-                              : "no rotation";
-    if (a.alibi)
-      text += cat("\nALiBi, added ", a.alibi->before_scale ? "before" : "after",
-                  " the scale, slopes:", table_text(a.alibi->slopes));
-    out.rows.push_back({cat("attention \"", name, "\""), text});
-  }
-  return out;
-}
-
-namespace {
-
-// Layers that store the same.
-struct CacheGroup {
-  const Attention* op;
-  std::size_t kept;
-  std::vector<std::size_t> layers;
-};
-std::vector<CacheGroup> cache_groups(const Contract& contract) {
-  std::vector<CacheGroup> groups;
-  for (const CacheOwner& owner : cache_owners(contract)) {
-    const auto same = [&](const CacheGroup& group) {
-      return group.op == owner.op && group.kept == owner.kept;
-    };
-    auto group = std::find_if(groups.begin(), groups.end(), same);
-    if (group == groups.end())
-      group = groups.insert(groups.end(), CacheGroup{owner.op, owner.kept, {}});
-    group->layers.push_back(owner.layer);
-  }
-  return groups;
-}
-
-}  // namespace
-
-ReportSection cache_point(const Contract& contract) {
-  ReportSection out{"7. Cache", {}};
-  out.rows.push_back({"stored", "K and V of every KV head, as after rotation and QK-norm"});
-  for (const CacheGroup& group : cache_groups(contract)) {
-    const Attention& op = *group.op;
-    const std::size_t n = group.layers.size();
-    std::string text =
-        cat(n, " x ", op.n_kv_heads, " x (", op.d_k, " + ", op.d_v,
-            ") = ", grouped(n * op.n_kv_heads * (op.d_k + op.d_v)), " values per token");
-    if (group.kept < contract.max_positions)
-      text += cat(", held for ", grouped(group.kept), " tokens");
-    out.rows.push_back({layer_list(group.layers), text});
-  }
-  out.rows.push_back(
-      {"formula", "sum over layers of tokens held x n_kv_heads x (d_k + d_v) x bytes of a value"});
-  out.rows.push_back({"values per token", grouped(cache_values_per_token(contract))});
-  out.rows.push_back(
-      {"scales", "int8 (the default) and fp8: one f32 for K and one for V, per token and KV head"});
-  for (const CacheCost& cost : cache_costs(contract)) {
-    const bool scales = cost.scale_bytes > 0;
-    out.rows.push_back(
-        {cost.type,
-         cat(grouped(cost.payload_bytes),
-             scales ? cat(" + scales ", grouped(cost.scale_bytes)) : "",
-             " bytes per token; 1,024 tokens: ", grouped(cost.payload_bytes_1024),
-             scales ? cat(" + scales ", grouped(cost.scale_bytes_1024)) : "", " bytes")});
-  }
+    out.rows.push_back({entry_label("rope", name), rope_text(rope)});
+  for (const auto& [name, op] : contract.ops)
+    if (op.attention || op.mla || op.nsa)
+      out.rows.push_back({entry_label("attention", name), position_text(contract, op)});
   return out;
 }
 

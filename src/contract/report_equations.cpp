@@ -1,7 +1,7 @@
-#include <map>
-
+// The equations of the ends, the blocks and the norms.
 #include "base/strings.hpp"
 #include "contract/report.hpp"
+#include "contract/report_names.hpp"
 #include "contract/vocabulary.hpp"
 
 namespace quern::contract {
@@ -10,49 +10,24 @@ using base::cat;
 
 namespace {
 
-// Short names of norms and ops: RMS, LN, Attn, FFN; with the entry's name when there are several.
-class Names {
- public:
-  explicit Names(const Contract& contract) : contract_(contract) {
-    for (const auto& [name, norm] : contract.norms) ++norms_[norm.kind];
-    for (const auto& [name, op] : contract.ops) ++ops_[op.kind];
-  }
-  std::string norm(const std::string& name) const {
-    const NormKind kind = contract_.norms.at(name).kind;
-    const std::string word = kind == NormKind::rms_norm ? "RMS" : "LN";
-    return norms_.at(kind) > 1 ? cat(word, "_", name) : word;
-  }
-  std::string op(const std::string& name) const {
-    const OpKind kind = contract_.ops.at(name).kind;
-    const std::string word = kind == OpKind::attention ? "Attn" : "FFN";
-    return ops_.at(kind) > 1 ? cat(word, "_", name) : word;
-  }
-
- private:
-  const Contract& contract_;
-  std::map<NormKind, int> norms_;
-  std::map<OpKind, int> ops_;
-};
-
 std::string scaled(double factor, const std::string& term) {
   return factor == 1 ? term : cat(number_text(factor), " * ", term);
 }
-std::string applied(const std::string& function, const std::string& argument) {
-  return cat(function, "(", argument, ")");
-}
 
 // out_scale * norm_out(op(in_scale * norm_in(input)))
-std::string branch_term(const Names& names, const Branch& branch, const std::string& branch_input) {
+std::string branch_term(const EquationNames& names, const Branch& branch,
+                        const std::string& branch_input) {
   std::string term = applied(names.op(branch.op), branch_input);
   if (branch.norm_out) term = applied(names.norm(*branch.norm_out), term);
   return scaled(branch.out_scale, term);
 }
-std::string branch_input(const Names& names, const Branch& branch, const std::string& stream) {
+std::string branch_input(const EquationNames& names, const Branch& branch,
+                         const std::string& stream) {
   return scaled(branch.in_scale,
                 branch.norm_in ? applied(names.norm(*branch.norm_in), stream) : stream);
 }
 
-std::string sequential_equation(const Names& names, const Block& block) {
+std::string sequential_equation(const EquationNames& names, const Block& block) {
   static const char* const kStreams[] = {"X", "U", "V", "W", "S", "T", "P", "Q"};
   std::string text, stream = kStreams[0];
   for (std::size_t i = 0; i < block.branches.size(); ++i) {
@@ -67,7 +42,7 @@ std::string sequential_equation(const Names& names, const Block& block) {
   return text;
 }
 
-std::string parallel_equation(const Names& names, const Block& block) {
+std::string parallel_equation(const EquationNames& names, const Block& block) {
   std::string before, sum = scaled(block.skip_scale, "X"), shared;
   for (std::size_t i = 0; i < block.branches.size(); ++i) {
     const Branch& branch = block.branches[i];
@@ -85,43 +60,6 @@ std::string parallel_equation(const Names& names, const Block& block) {
   return cat(before, "Y = ", sum);
 }
 
-std::string attention_equation(const Names& names, const Attention& op) {
-  const auto linear = [](const char* weight, const char* bias, bool has_bias) {
-    return has_bias ? cat(weight, " z + ", bias) : cat(weight, " z");
-  };
-  const auto finished = [&](std::string term) {
-    if (op.qk_norm) term = applied(names.norm(op.qk_norm->norm), term);
-    return op.rope ? applied("RoPE", term) : term;
-  };
-  std::string text = cat("q = ", finished(linear("Wq", "bq", op.bias_q)));
-  if (op.kv_from)
-    text += cat("; k, v = cache of layer ", *op.kv_from);
-  else
-    text += cat("; k = ", finished(linear("Wk", "bk", op.bias_k)),
-                "; v = ", linear("Wv", "bv", op.bias_v));
-  std::string score = scaled(op.scale, "q_i k_j");
-  if (op.alibi)
-    score = op.alibi->before_scale ? cat(number_text(op.scale), " * (q_i k_j + slope_h * j)")
-                                   : cat(score, " + slope_h * j");
-  if (op.softcap) {
-    const std::string cap = number_text(*op.softcap);
-    score = cat(cap, " * tanh((", score, ") / ", cap, ")");
-  }
-  text += cat("\ns_ij = ", score, " where j is visible to i, else -inf");
-  text += cat("\np_i = softmax_j(s_ij", op.sink_logits ? " and sink_h, dropped after)" : ")");
-  text += cat("; result = Wo concat_h(sum_j p_ij v_j)", op.bias_o ? " + bo" : "");
-  return text;
-}
-
-std::string ffn_equation(const Ffn& op) {
-  const std::string activation(base::enum_name(op.activation, kActivations));
-  const std::string in_gate = op.bias_in ? "Wgate z + bgate" : "Wgate z";
-  const std::string in_up = op.bias_in ? "Wup z + bup" : "Wup z";
-  const std::string inner = op.gated ? cat(activation, "(", in_gate, ") * (", in_up, ")")
-                                     : cat(activation, "(", in_up, ")");
-  return cat("Wdown (", inner, ")", op.bias_out ? " + bdown" : "");
-}
-
 std::string norm_equation(const Norm& norm) {
   const std::string eps = number_text(norm.eps);
   std::string text = norm.kind == NormKind::rms_norm
@@ -133,21 +71,40 @@ std::string norm_equation(const Norm& norm) {
   return text + (norm.bias ? " + b" : "");
 }
 
-std::string embedding_equation(const Names& names, const Embedding& embedding) {
+std::string embedding_equation(const EquationNames& names, const Embedding& embedding) {
   std::string text = scaled(embedding.scale, "E[token]");
+  if (embedding.token_types > 0) text += " + T[type]";
   if (embedding.positions)
     text += embedding.positions->offset == 0
                 ? " + P[position]"
                 : cat(" + P[position + ", embedding.positions->offset, "]");
-  return cat("X_0 = ", embedding.norm ? applied(names.norm(*embedding.norm), text) : text);
+  if (embedding.norm) text = applied(names.norm(*embedding.norm), text);
+  if (embedding.project_in)
+    text = cat("Wp ", embedding.norm ? text : cat("(", text, ")"),
+               embedding.project_bias ? " + bp" : "");
+  return cat("X_0 = ", text);
 }
 
-std::string head_equation(const Names& names, const Contract& contract) {
+std::string pooled(const std::optional<Pool>& pool, const std::string& term) {
+  if (!pool) return term;
+  const std::string word(base::enum_name(*pool, kPools));
+  return applied(word + "_of_tokens", term);
+}
+
+std::string head_equation(const EquationNames& names, const Contract& contract) {
   const Head& head = contract.head;
-  const auto& final_norm = contract.decoder->final_norm;
+  const auto& final_norm = output_stack(contract).final_norm;
   std::string text =
-      scaled(head.in_scale, final_norm ? applied(names.norm(*final_norm), "X_n") : "X_n");
-  text = cat(head.tied ? "E " : "Whead ", text, head.bias ? " + bhead" : "");
+      pooled(head.pool, final_norm ? applied(names.norm(*final_norm), "X_n") : "X_n");
+  if (head.kind == HeadKind::none) return cat("hidden = ", text);
+  if (const auto& transform = head.transform) {
+    text = cat("Wt ", text, transform->bias ? " + bt" : "");
+    if (transform->activation)
+      text = applied(std::string(base::enum_name(*transform->activation, kActivations)), text);
+    if (transform->norm) text = applied(names.norm(*transform->norm), text);
+    if (!transform->activation && !transform->norm) text = cat("(", text, ")");
+  }
+  text = cat(head.tied ? "E " : "Whead ", scaled(head.in_scale, text), head.bias ? " + bhead" : "");
   if (head.logit_scale != 1) text = cat(number_text(head.logit_scale), " * (", text, ")");
   if (head.softcap)
     text =
@@ -155,22 +112,34 @@ std::string head_equation(const Names& names, const Contract& contract) {
   return cat("logits = ", text);
 }
 
+void add_stack_rows(const EquationNames& names, const Contract& contract, const NamedStack& named,
+                    std::vector<ReportRow>& rows) {
+  const bool own = named.stack->embedding.has_value();
+  rows.push_back(
+      {named.prefix + "input",
+       embedding_equation(names, own ? named.stack->embedding->embedding : contract.embedding)});
+  for (const LayerRun& run : layers_by_block(contract, *named.stack)) {
+    const Block& block = contract.blocks.at(run.block_name);
+    rows.push_back({named.prefix + layer_list(run.layers), block.residual == Residual::sequential
+                                                               ? sequential_equation(names, block)
+                                                               : parallel_equation(names, block)});
+  }
+  if (named.stack != &output_stack(contract))
+    rows.push_back(
+        {named.prefix + "output",
+         cat("Z = ", named.stack->final_norm ? applied(names.norm(*named.stack->final_norm), "X_n")
+                                             : "X_n")});
+}
+
 }  // namespace
 
 std::vector<ReportRow> report_equations(const Contract& contract) {
-  const Names names(contract);
-  std::vector<ReportRow> rows = {{"input", embedding_equation(names, contract.embedding)}};
-  for (const LayerRun& run : layers_by_block(contract)) {
-    const Block& block = contract.blocks.at(run.block_name);
-    rows.push_back({layer_list(run.layers), block.residual == Residual::sequential
-                                                ? sequential_equation(names, block)
-                                                : parallel_equation(names, block)});
-  }
-  if (contract.head.kind == HeadKind::lm)
-    rows.push_back({"output", head_equation(names, contract)});
+  const EquationNames names(contract);
+  std::vector<ReportRow> rows;
+  for (const NamedStack& named : stacks_of(contract)) add_stack_rows(names, contract, named, rows);
+  rows.push_back({"output", head_equation(names, contract)});
   for (const auto& [name, op] : contract.ops)
-    rows.push_back({names.op(name) + "(z)", op.attention ? attention_equation(names, *op.attention)
-                                                         : ffn_equation(*op.ffn)});
+    rows.push_back({names.op(name) + "(z)", op_equation(names, op)});
   for (const auto& [name, norm] : contract.norms)
     rows.push_back({names.norm(name) + "(x)", norm_equation(norm)});
   return rows;

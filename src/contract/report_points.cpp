@@ -16,57 +16,144 @@ std::string number_text(double value) {
   return print_json_inline(base::Json(value));
 }
 
+std::string word_list(std::initializer_list<std::pair<const char*, bool>> words) {
+  std::string out;
+  for (const auto& [word, holds] : words)
+    if (holds) out += cat(out.empty() ? "" : " ", word);
+  return out.empty() ? "none" : out;
+}
+
+std::string entry_label(std::string_view kind, std::string_view name) {
+  return cat(kind, " \"", name, "\"");
+}
+
 namespace {
 
 std::string yes_no(bool value) {
   return value ? "yes" : "no";
 }
 
-// "q k v" of the biases that exist, "none"
-std::string bias_list(std::initializer_list<std::pair<const char*, bool>> biases) {
-  std::string out;
-  for (const auto& [name, present] : biases)
-    if (present) out += cat(out.empty() ? "" : " ", name);
-  return out.empty() ? "none" : out;
+void add_embedding_rows(const std::string& prefix, const Embedding& embedding,
+                        std::size_t vocab_size, std::vector<ReportRow>& rows) {
+  rows.push_back({prefix + "embedding", cat("[", vocab_size, ", ", embedding.d_embed, "]")});
+  rows.push_back({prefix + "embedding scale", number_text(embedding.scale)});
+  rows.push_back({prefix + "embedding norm", embedding.norm.value_or("none")});
+  if (embedding.token_types > 0)
+    rows.push_back({prefix + "token types", grouped(embedding.token_types)});
+  if (embedding.project_in)
+    rows.push_back(
+        {prefix + "projection", cat("to d_model, bias: ", yes_no(embedding.project_bias))});
+}
+
+// "dense to 768, tanh, bias, norm ln"
+std::string transform_text(const HeadTransform& transform) {
+  std::string text = cat("a layer to width ", transform.d_out);
+  if (transform.activation) text += cat(", ", base::enum_name(*transform.activation, kActivations));
+  return text +
+         cat(", bias: ", yes_no(transform.bias), ", norm: ", transform.norm.value_or("none"));
+}
+
+std::string label_names(const std::vector<std::string>& labels) {
+  std::string text;
+  for (std::size_t i = 0; i < labels.size() && i < 8; ++i)
+    text += cat(i == 0 ? "" : ", ", base::printable(labels[i], 40));
+  return text + (labels.size() > 8 ? ", ..." : "");
+}
+
+void add_head_rows(const Contract& contract, std::vector<ReportRow>& rows) {
+  const Head& head = contract.head;
+  if (head.kind == HeadKind::none) {
+    rows.push_back({"output", cat("[tokens, ", contract.d_model, "], hidden states, no head")});
+    return;
+  }
+  if (head.transform) rows.push_back({"head transform", transform_text(*head.transform)});
+  const std::string rows_of = head.pool ? "sequences" : "tokens";
+  rows.push_back({"output", cat("[", rows_of, ", ", head_outputs(contract), "]",
+                                head.tied ? ", tied to the embedding" : ", a matrix of its own")});
+  rows.push_back({"output bias", yes_no(head.bias)});
+  if (head.kind != HeadKind::classify) return;
+  rows.push_back({"labels", label_names(head.labels)});
+  rows.push_back({"labels of", head.pool ? cat("a sequence, from its ",
+                                               base::enum_name(*head.pool, kPools), " token")
+                                         : "every token"});
 }
 
 ReportSection embedding_point(const Contract& contract) {
-  const Head& head = contract.head;
-  return {"1. Vocabulary and ends",
-          {{"vocabulary size", grouped(contract.vocab_size)},
-           {"embedding", cat("[", contract.vocab_size, ", ", contract.embedding.d_embed, "]")},
-           {"embedding scale", number_text(contract.embedding.scale)},
-           {"embedding norm", contract.embedding.norm.value_or("none")},
-           {"output", cat("[tokens, ", contract.vocab_size, "]",
-                          head.tied ? ", tied to the embedding" : ", a matrix of its own")},
-           {"output bias", yes_no(head.bias)}}};
+  ReportSection out{"1. Vocabulary and ends",
+                    {{"kind", std::string(base::enum_name(contract.kind, kModelKinds))},
+                     {"vocabulary size", grouped(contract.vocab_size)}}};
+  add_embedding_rows("", contract.embedding, contract.vocab_size, out.rows);
+  if (contract.encoder && contract.encoder->embedding) {
+    const EncoderEmbedding& own = *contract.encoder->embedding;
+    out.rows.push_back(
+        {"encoder tokens", own.own_tokens ? "a table of its own" : "the same table"});
+    add_embedding_rows("encoder ", own.embedding, own.vocab_size, out.rows);
+  }
+  add_head_rows(contract, out.rows);
+  if (const auto& pooling = contract.pooling)
+    out.rows.push_back(
+        {"embedding of a text", cat(base::enum_name(pooling->mode, kPools),
+                                    pooling->normalize ? ", to length 1" : ", length as it is")});
+  return out;
+}
+
+// How the inner width follows from d_model, where it does so in a usual way.
+std::string width_rule(std::size_t d_ff, std::size_t d_model) {
+  const std::size_t two_thirds = 8 * d_model / 3;
+  if (d_ff == (two_thirds + 255) / 256 * 256) return "8/3 d_model rounded up to a multiple of 256";
+  return cat(
+      number_text(std::round(100.0 * static_cast<double>(d_ff) / static_cast<double>(d_model)) /
+                  100.0),
+      " x d_model");
 }
 
 std::string ffn_text(const Ffn& op, std::size_t d_model) {
-  return cat(
-      op.gated ? "gated, " : "plain, ", base::enum_name(op.activation, kActivations), ", width ",
-      grouped(op.d_ff), " (",
-      number_text(std::round(100.0 * static_cast<double>(op.d_ff) / static_cast<double>(d_model)) /
-                  100.0),
-      " x d_model), biases: ", bias_list({{"in", op.bias_in}, {"out", op.bias_out}}));
+  std::string text =
+      cat(op.gated ? "gated, " : "plain, ", base::enum_name(op.activation, kActivations),
+          ", width ", grouped(op.d_ff), " (", width_rule(op.d_ff, d_model),
+          "), biases: ", word_list({{"in", op.bias_in}, {"out", op.bias_out}}));
+  if (op.clamp) text += cat(", clamped at ", number_text(*op.clamp));
+  if (op.up_offset != 0) text += cat(", up + ", number_text(op.up_offset));
+  return text;
+}
+
+std::string moe_text(const Moe& op, std::size_t d_model) {
+  const Router& router = op.router;
+  std::string text = cat(op.n_experts, " experts, ", op.top_k, " of them for a token",
+                         "\nexpert: ", ffn_text(op.expert, d_model), "\nshared expert: ",
+                         op.shared ? cat(ffn_text(op.shared->ffn, d_model),
+                                         op.shared->gate ? ", gated by a sigmoid" : "")
+                                   : "none");
+  text += cat("\nrouter: ", base::enum_name(router.score, kRouterScores),
+              ", biases: ", word_list({{"logits", router.bias}, {"choice", router.select_bias}}));
+  if (router.n_groups > 1)
+    text += cat(", from ", router.top_groups, " of ", router.n_groups, " groups (",
+                base::enum_name(router.group_score, kGroupScores), ")");
+  return text + cat(", weights ", router.normalize ? "normalized" : "as they are",
+                    router.scale == 1 ? "" : cat(", x ", number_text(router.scale)));
+}
+
+void add_stack_rows(const Contract& contract, const NamedStack& named,
+                    std::vector<ReportRow>& rows) {
+  std::size_t n_layers = 0;
+  const std::vector<LayerRun> runs = layers_by_block(contract, *named.stack);
+  for (const LayerRun& run : runs) n_layers += run.layers.size();
+  rows.push_back({named.prefix + "blocks", grouped(n_layers)});
+  for (const LayerRun& run : runs)
+    rows.push_back({entry_label("block", run.block_name), named.prefix + layer_list(run.layers)});
+  for (const LayerGroup& group : named.stack->layers)
+    if (group.share_weights && group.repeat > 1)
+      rows.push_back(
+          {"shared weights", cat(group.pattern.size(), " layers, used ", group.repeat, " times")});
 }
 
 ReportSection blocks_point(const Contract& contract) {
-  ReportSection out{"2. Blocks and widths", {}};
-  std::size_t n_layers = 0;
-  const std::vector<LayerRun> runs = layers_by_block(contract);
-  for (const LayerRun& run : runs) n_layers += run.layers.size();
-  out.rows.push_back({"blocks", grouped(n_layers)});
-  out.rows.push_back({"d_model", grouped(contract.d_model)});
-  for (const LayerRun& run : runs)
-    out.rows.push_back({cat("block \"", run.block_name, "\""), layer_list(run.layers)});
-  for (const LayerGroup& group : contract.decoder->layers)
-    if (group.share_weights && group.repeat > 1)
-      out.rows.push_back(
-          {"shared weights", cat(group.pattern.size(), " layers, used ", group.repeat, " times")});
-  for (const auto& [name, op] : contract.ops)
-    if (op.ffn)
-      out.rows.push_back({cat("ffn \"", name, "\""), ffn_text(*op.ffn, contract.d_model)});
+  ReportSection out{"2. Blocks and widths", {{"d_model", grouped(contract.d_model)}}};
+  for (const NamedStack& named : stacks_of(contract)) add_stack_rows(contract, named, out.rows);
+  for (const auto& [name, op] : contract.ops) {
+    if (op.ffn) out.rows.push_back({entry_label("ffn", name), ffn_text(*op.ffn, contract.d_model)});
+    if (op.moe) out.rows.push_back({entry_label("moe", name), moe_text(*op.moe, contract.d_model)});
+  }
   return out;
 }
 
@@ -95,11 +182,11 @@ ReportSection residual_point(const Contract& contract) {
       if (branch.in_scale != 1) text += cat(", input x ", number_text(branch.in_scale));
       if (branch.out_scale != 1) text += cat(", output x ", number_text(branch.out_scale));
     }
-    out.rows.push_back({cat("block \"", name, "\""), text});
+    out.rows.push_back({entry_label("block", name), text});
   }
   for (const auto& [name, norm] : contract.norms)
     out.rows.push_back(
-        {cat("norm \"", name, "\""),
+        {entry_label("norm", name),
          cat(base::enum_name(norm.kind, kNormKinds), ", eps ", number_text(norm.eps), ", sums in ",
              base::enum_name(norm.accumulate, kAccumulates), ", weight: ", yes_no(norm.weight),
              " (offset ", print_json_inline(json_plain_number(norm.weight_offset)),
@@ -107,41 +194,10 @@ ReportSection residual_point(const Contract& contract) {
   return out;
 }
 
-std::string head_mapping(const Attention& op) {
-  const std::size_t share = op.n_heads / op.n_kv_heads;
-  const char* kind = share == 1 ? "multi-head" : op.n_kv_heads == 1 ? "multi-query" : "grouped";
-  return cat(kind, ": query head h reads KV head ",
-             share == 1           ? "h"
-             : op.n_kv_heads == 1 ? "0"
-                                  : cat("floor(h / ", share, ")"));
-}
-
-std::string scale_text(const Attention& op) {
-  const double usual = 1 / std::sqrt(static_cast<double>(op.d_k));
-  return cat(number_text(op.scale),
-             std::fabs(op.scale - usual) <= 1e-7 * usual ? " (1/sqrt(d_k))" : "");
-}
-
-ReportSection attention_point(const Contract& contract) {
-  ReportSection out{"4. Attention", {}};
-  for (const auto& [name, op] : contract.ops) {
-    if (!op.attention) continue;
-    const Attention& a = *op.attention;
-    std::string text =
-        cat(a.n_heads, " query heads, ", a.n_kv_heads, " KV heads, d_k ", a.d_k, ", d_v ", a.d_v);
-    text += cat("\n", head_mapping(a), "\nscale ", scale_text(a));
-    text += cat("\nbiases: ",
-                bias_list({{"q", a.bias_q}, {"k", a.bias_k}, {"v", a.bias_v}, {"o", a.bias_o}}));
-    text +=
-        cat("\nQK-norm: ", a.qk_norm ? cat(a.qk_norm->norm, " over ",
-                                           base::enum_name(a.qk_norm->over, kQkNormOver))
-                                     : "none");
-    text += cat(", soft-cap: ", a.softcap ? number_text(*a.softcap) : "none");
-    text += cat(", sink logits: ", a.sink_logits ? "one per head" : "none");
-    if (a.kv_from) text += cat("\nreads the keys and values of layer ", *a.kv_from);
-    out.rows.push_back({cat("attention \"", name, "\""), text});
-  }
-  return out;
+std::string active_text(const Contract& contract) {
+  const ParameterParts parts = parameter_parts(contract);
+  return parts.inactive == 0 ? cat(grouped(parts.total()), " (every parameter serves every token)")
+                             : cat(grouped(parts.active()), " (a token uses some of the experts)");
 }
 
 ReportSection output_point(const Contract& contract) {
@@ -152,11 +208,12 @@ ReportSection output_point(const Contract& contract) {
                                   ? cat(grouped(formula), " (equal)")
                                   : cat(grouped(counts.parameters_in_tensors), " (DIFFERENT)");
   return {"8. Output and size",
-          {{"final norm", contract.decoder->final_norm.value_or("none")},
+          {{"final norm", output_stack(contract).final_norm.value_or("none")},
            {"input scale", number_text(contract.head.in_scale)},
            {"logit scale", number_text(contract.head.logit_scale)},
            {"logit soft-cap", contract.head.softcap ? number_text(*contract.head.softcap) : "none"},
            {"parameters by formula", grouped(formula)},
+           {"active parameters", active_text(contract)},
            {"parameters in tensors", tensors}}};
 }
 

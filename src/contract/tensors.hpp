@@ -65,7 +65,9 @@ std::uint64_t parameters_by_formula(const Contract& contract);
 
 // Values the decoder's cache gains per token: sum over the layers that own one of n_kv_heads * (d_k + d_v)
 // (attention), kv_rank + d_rope + indexer d_k (mla), 3 * n_kv_heads * (d_k + d_v) (nsa: K and V of each
-// branch). Cross-attention adds nothing per token: its cache grows with the encoder's input.
+// branch). Cross-attention adds nothing per token: its cache grows with the encoder's input, by
+// cache_values_per_encoder_token.
 std::uint64_t cache_values_per_token(const Contract& contract);
+std::uint64_t cache_values_per_encoder_token(const Contract& contract);
 
 }  // namespace quern::contract

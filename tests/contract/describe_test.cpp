@@ -152,4 +152,116 @@ TEST_CASE("stored tensors are summed by role and format, and a missing one shows
   CHECK(describe_text(contract, stored).find("missing") != std::string::npos);
 }
 
+TEST_CASE("equations of latent and sparse attention, experts and cross-attention") {
+  const Contract latent = sample("latent.json");
+  CHECK(equation_of(latent, "layer 0") == "U = X + MLA_attn(RMS(X)); Y = U + FFN(RMS(U))");
+  CHECK(equation_of(latent, "layers 1-2") == "U = X + MLA_attn(RMS(X)); Y = U + MoE_moe(RMS(U))");
+  const std::string mla = equation_of(latent, "MLA_attn(z)");
+  for (const char* part : {"cq = RMS(Wqa z + bqa)", "[c' | k'] = Wkva z + bkva; c = RMS(c')",
+                           "k_h = [Wkb_h c | kr]; v_h = Wvb_h c", "kI = RoPE(LN(Wk z))",
+                           "the 12 keys with the largest I_ij", "+ bo"}) {
+    INFO(mla << " lacks " << part);
+    CHECK(mla.find(part) != std::string::npos);
+  }
+  CHECK(equation_of(latent, "MLA_attn_lite(z)").find("[qn | qr]_h = (Wq z)_h") == 0);
+  const std::string moe = equation_of(latent, "MoE_moe(z)");
+  for (const char* part :
+       {"score = sigmoid(Wr z + br)", "the 3 of 8 experts with the largest score + select_bias",
+        "from the 2 of 4 groups with the best two scores added",
+        "weight = 2.5 * score / (sum of the chosen + 1e-20)", "+ sigmoid(ws z) * shared(z)"}) {
+    INFO(moe << " lacks " << part);
+    CHECK(moe.find(part) != std::string::npos);
+  }
+  CHECK(equation_of(latent, "MoE_moe_plain(z)").find("softmax over the chosen scores") !=
+        std::string::npos);
+  CHECK(equation_of(latent, "FFN(z)") ==
+        "Wdown (silu(min(Wgate z + bgate, 7.0)) * (clip(Wup z + bup, 7.0) + 1.0)) + bdown");
+
+  const Contract both = sample("encoder_decoder.json");
+  CHECK(equation_of(both, "encoder input") == "X_0 = Wp RMS(E[token] + P[position + 2]) + bp");
+  CHECK(equation_of(both, "decoder input") == "X_0 = RMS(8.0 * E[token] + P[position])");
+  CHECK(equation_of(both, "encoder output") == "Z = RMS(X_n)");
+  CHECK(equation_of(both, "decoder layers 0-1") ==
+        "U = RMS(X + Attn_write(X)); V = RMS(U + Cross(U)); Y = RMS(V + FFN(V))");
+  CHECK(equation_of(both, "output") == "logits = E 0.125 * X_n + bhead");
+  CHECK(equation_of(both, "Cross(z)").find("k = Wk Z + bk; v = Wv Z + bv") != std::string::npos);
+  CHECK(equation_of(both, "Attn_write(z)").find("v = clip(Wv z, 8.0)") != std::string::npos);
+  CHECK(equation_of(both, "Attn_write(z)").find("q_i k_j + B[bucket(j - i), h]") !=
+        std::string::npos);
+
+  const Contract encoder = sample("encoder.json");
+  CHECK(equation_of(encoder, "input") == "X_0 = Wp LN(E[token] + T[type] + P[position + 2]) + bp");
+  CHECK(equation_of(encoder, "output") ==
+        "logits = Whead LN(tanh(Wt first_of_tokens(X_n) + bt)) + bhead");
+  CHECK(equation_of(sample("sparse.json"), "NSA(z)").find("the 5 blocks of 16 keys") !=
+        std::string::npos);
+}
+
+TEST_CASE("cache of every kind: rows held, by hand") {
+  const auto cost_of = [](const std::string& name, const std::string& type) {
+    const Json report = Json::parse(describe_json(sample(name)));
+    for (const Json& row : report["cache"]["types"])
+      if (row["type"] == type) return row;
+    return Json();
+  };
+  // Three layers of latent + rotated key + indexer key, one with a window of 40 and 2 sinks.
+  CHECK(cost_of("latent.json", "f32")["payload_bytes_per_token"] == 4 * (3 * (40 + 16) + 40));
+  CHECK(cost_of("latent.json", "int8")["scale_bytes_per_token"] == 4 * (3 * 3 + 2));
+  CHECK(cost_of("latent.json", "f16")["payload_bytes_per_1024_tokens"] ==
+        2 * (1024 * 3 * 56 + 42 * 40));
+  // Two layers of 16-wide multi-query heads; two of three branches of 2 x (16 + 12) values.
+  const std::uint64_t branch = 2 * (16 + 12), rows = (1024 - 8) / 4 + 1;
+  CHECK(cost_of("sparse.json", "int8")["payload_bytes_per_1024_tokens"] ==
+        2 * (8 * branch * 4 + rows * branch + 1024 * branch + 24 * branch) + 2 * 1024 * 32);
+  CHECK(cost_of("encoder_decoder.json", "f32")["payload_bytes_of_max_positions"] == 4 * 176 * 256);
+  CHECK(cost_of("encoder.json", "f32")["payload_bytes_of_max_positions"] == 0);
+  const std::string cross = describe_text(sample("encoder_decoder.json"));
+  CHECK(cross.find("2 x 2 x (12 + 10) = 88 values per token of the encoder's input") !=
+        std::string::npos);
+  for (const char* name : {"latent.json", "sparse.json"})
+    CHECK(describe_text(sample(name)).find("does not shrink the cache") != std::string::npos);
+  CHECK(describe_text(sample("llama.json")).find("does not shrink the cache") == std::string::npos);
+}
+
+TEST_CASE("active parameters and the shares of a layer") {
+  const Json report = Json::parse(describe_json(sample("latent.json")));
+  const std::uint64_t total = report["parameters"]["total"];
+  // Of 8 experts of 3 x 64 x 20 + 64 parameters 3 serve a token (two layers), of 6 plain ones 2.
+  CHECK(total - report["parameters"]["active"].get<std::uint64_t>() ==
+        2 * 5 * (3 * 64 * 20 + 64) + 4 * 2 * 64 * 20);
+  for (const Json& layer : report["parameters"]["layers"])
+    CHECK(layer["attention"].get<std::uint64_t>() + layer["ffn"].get<std::uint64_t>() +
+              layer["norms"].get<std::uint64_t>() ==
+          layer["total"].get<std::uint64_t>());
+  // The 7B of the published widths: 67 % of a layer in the FFN, 33 % in the attention.
+  const std::string text =
+      describe_text(gated_decoder({32000, 4096, 32, 32, 32, 128, 11008, false, false}));
+  CHECK(text.find("33.2 % attention, 66.8 % ffn") != std::string::npos);
+  CHECK(text.find("width 11,008 (8/3 d_model rounded up to a multiple of 256)") !=
+        std::string::npos);
+  CHECK(text.find("6,738,415,616") != std::string::npos);
+}
+
+TEST_CASE("decoding reads neither the encoder nor rows it does not look up") {
+  const auto read_of = [](const Contract& contract) {
+    return Json::parse(describe_json(contract))["parameters"]["read_per_token"]
+        .get<std::uint64_t>();
+  };
+  // Tied: the table is read whole, as the head.
+  const Contract tied = gated_decoder({100, 64, 2, 4, 2, 16, 96, true, false});
+  CHECK(read_of(tied) == parameters_by_formula(tied));
+  const Contract untied = gated_decoder({100, 64, 2, 4, 2, 16, 96, false, false});
+  CHECK(read_of(untied) == parameters_by_formula(untied) - 99 * 64);
+  // Everything of the decoder but K and V of the encoder's output.
+  const Contract both = sample("encoder_decoder.json");
+  std::uint64_t decoder = 0;
+  for (const TensorSpec& tensor : expected_tensors(both)) {
+    const bool cross = tensor.name.find(".1.k.") != std::string::npos ||
+                       tensor.name.find(".1.v.") != std::string::npos;
+    if (tensor.name.find("encoder.") != 0 && !cross && !tensor.computed)
+      decoder += tensor.parameters();
+  }
+  CHECK(read_of(both) == decoder);
+}
+
 }  // namespace quern::contract
