@@ -10,7 +10,7 @@ namespace {
 
 std::uint64_t sum_of(const std::vector<TensorSpec>& tensors) {
   std::uint64_t sum = 0;
-  for (const TensorSpec& tensor : tensors) sum += tensor.parameters();
+  for (const TensorSpec& tensor : tensors) sum += tensor.computed ? 0 : tensor.parameters();
   return sum;
 }
 
@@ -18,6 +18,22 @@ std::vector<std::string> names_of(const Contract& contract) {
   std::vector<std::string> names;
   for (const TensorSpec& tensor : expected_tensors(contract)) names.push_back(tensor.name);
   return names;
+}
+
+// Cache values per token, layer by layer.
+std::uint64_t cache_values_of(const Contract& contract) {
+  std::uint64_t values = 0;
+  if (!contract.decoder) return 0;
+  for (const LayerRef& layer : unroll(contract, *contract.decoder))
+    for (const Branch& branch : layer.block->branches) {
+      const Op& op = contract.ops.at(branch.op);
+      if (op.attention && !op.attention->kv_from && op.attention->source == AttentionSource::self)
+        values += op.attention->n_kv_heads * (op.attention->d_k + op.attention->d_v);
+      if (op.mla) values += op.mla->kv_rank + op.mla->d_rope;
+      if (op.mla && op.mla->indexer) values += op.mla->indexer->d_k;
+      if (op.nsa) values += 3 * op.nsa->n_kv_heads * (op.nsa->d_k + op.nsa->d_v);
+    }
+  return values;
 }
 
 }  // namespace
@@ -89,6 +105,70 @@ TEST_CASE("the list of the samples, name by name in the order of the forward pas
   CHECK(names.back() == "head.weight");
 }
 
+TEST_CASE("the list of every other kind of op, of the encoder's ends and of heads") {
+  const auto part = [](const std::vector<std::string>& names, const std::string& prefix) {
+    std::vector<std::string> out;
+    for (const std::string& name : names)
+      if (name.find(prefix) == 0) out.push_back(name.substr(prefix.size()));
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  const Names latent = names_of(sample("latent.json"));
+  CHECK(part(latent, "decoder.0.0.") ==
+        Names{"norm_in.weight", "q_a.weight", "q_a.bias", "q_a_norm.weight", "q_b.weight",
+              "kv_a.weight", "kv_a.bias", "kv_a_norm.weight", "k_b.weight", "v_b.weight",
+              "indexer.q.weight", "indexer.k.weight", "indexer.k_norm.weight",
+              "indexer.k_norm.bias", "indexer.weights.weight", "o.weight", "o.bias"});
+  CHECK(part(latent, "decoder.3.0.") == Names{"norm_in.weight", "q.weight", "kv_a.weight",
+                                              "kv_a_norm.weight", "k_b.weight", "v_b.weight",
+                                              "o.weight"});
+  CHECK(part(latent, "decoder.1.1.expert.7.") ==
+        Names{"gate.weight", "up.weight", "down.weight", "down.bias"});
+  CHECK(part(latent, "decoder.1.1.router") == Names{".weight", ".bias", ".select_bias"});
+  CHECK(part(latent, "decoder.1.1.shared.") ==
+        Names{"gate.weight", "up.weight", "down.weight", "router.weight"});
+  CHECK(part(latent, "decoder.3.1.expert.5.") == Names{"up.weight", "down.weight"});
+  CHECK(part(names_of(sample("sparse.json")), "decoder.0.0.") == Names{"norm_in.weight",
+                                                                       "q.weight",
+                                                                       "compress.k.weight",
+                                                                       "compress.v.weight",
+                                                                       "select.k.weight",
+                                                                       "select.v.weight",
+                                                                       "window.k.weight",
+                                                                       "window.v.weight",
+                                                                       "compress.k_position",
+                                                                       "compress.k_in.weight",
+                                                                       "compress.k_in.bias",
+                                                                       "compress.k_out.weight",
+                                                                       "compress.k_out.bias",
+                                                                       "compress.v_position",
+                                                                       "compress.v_in.weight",
+                                                                       "compress.v_in.bias",
+                                                                       "compress.v_out.weight",
+                                                                       "compress.v_out.bias",
+                                                                       "gates.weight",
+                                                                       "gates.bias",
+                                                                       "o.weight"});
+  const Names both = names_of(sample("encoder_decoder.json"));
+  CHECK(part(both, "embedding.") == Names{"tokens", "positions", "norm.weight"});
+  CHECK(part(both, "encoder.embedding.") ==
+        Names{"tokens", "positions", "norm.weight", "project.weight", "project.bias"});
+  CHECK(part(both, "encoder.relative_bias") == Names{""});
+  CHECK(part(both, "decoder.1.0.relative_bias") == Names{""});
+  CHECK(part(both, "decoder.1.1.k") == Names{".weight", ".bias"});
+  CHECK(part(both, "head.") == Names{"bias"});
+  const Names encoder = names_of(sample("encoder.json"));
+  CHECK(part(encoder, "embedding.") == Names{"tokens", "positions", "token_types", "norm.weight",
+                                             "norm.bias", "project.weight", "project.bias"});
+  CHECK(part(encoder, "head.") == Names{"transform.weight", "transform.bias",
+                                        "transform.norm.weight", "transform.norm.bias", "weight",
+                                        "bias"});
+  // Sinusoids are made by the converter: tensors, but no parameters.
+  for (const TensorSpec& tensor : expected_tensors(sample("encoder.json")))
+    CHECK(tensor.computed == (tensor.name == "embedding.positions"));
+  CHECK(cache_values_per_encoder_token(sample("encoder_decoder.json")) == 88);
+}
+
 TEST_CASE("formula = sum of the tensors, names unique, cache values add up, on random contracts") {
   for (std::uint32_t seed = 1; seed <= 500; ++seed) {
     const Contract contract = RandomContract(seed).make();
@@ -101,12 +181,7 @@ TEST_CASE("formula = sum of the tensors, names unique, cache values add up, on r
       REQUIRE(names.insert(tensor.name).second);
       REQUIRE((tensor.rows > 0 && tensor.columns > 0));
     }
-    std::uint64_t values = 0;
-    for (const LayerRef& layer : unroll(contract, *contract.decoder))
-      for (const Branch& branch : layer.block->branches)
-        if (const auto& op = contract.ops.at(branch.op).attention; op && !op->kv_from)
-          values += op->n_kv_heads * (op->d_k + op->d_v);
-    REQUIRE(values == cache_values_per_token(contract));
+    REQUIRE(cache_values_per_token(contract) == cache_values_of(contract));
     const std::string text = write_contract(contract);
     const Contract back = read_contract(text, "random");
     REQUIRE(write_contract(back) == text);

@@ -46,6 +46,16 @@ void check_rows(const Contract& good, const std::vector<Row>& rows) {
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 const double kInfinity = std::numeric_limits<double>::infinity();
 
+Moe moe_of(std::size_t n_experts, std::size_t d_ff) {
+  Moe out{};
+  out.n_experts = n_experts;
+  out.top_k = 1;
+  out.expert = gated_ffn(d_ff, Activation::silu);
+  out.router.n_groups = out.router.top_groups = 1;
+  out.router.scale = 1;
+  return out;
+}
+
 Contract good_contract() {
   Contract out = gated_decoder({100, 64, 4, 4, 2, 16, 96, true, false});
   out.tokens.bos = 1;
@@ -68,7 +78,7 @@ TEST_CASE("rules of widths, heads and positions") {
        {"embedding.norm", [](Contract& c) { c.embedding.norm = "rsm"; }},
        {"embedding.positions.rows",
         [](Contract& c) {
-          c.embedding.positions = PositionTable{PositionTableKind::learned, 4097, 2};
+          c.embedding.positions = PositionTable{PositionTableKind::learned, 4097, 2, std::nullopt};
         }},
        {"ops.attn.n_heads", [](Contract& c) { attn(c).n_heads = 0; }},
        {"ops.attn.n_kv_heads", [](Contract& c) { attn(c).n_kv_heads = 0; }},
@@ -83,7 +93,7 @@ TEST_CASE("rules of widths, heads and positions") {
        {"ops.attn.rope", [](Contract& c) { attn(c).rope = "mian"; }},
        {"ops.attn.qk_norm.norm",
         [](Contract& c) {
-          attn(c).qk_norm = QkNorm{"x", false};
+          attn(c).qk_norm = QkNorm{"x", QkNormOver::head};
         }},
        {"ops.attn.softcap", [](Contract& c) { attn(c).softcap = -1; }},
        {"ops.attn.mask.kind", [](Contract& c) { attn(c).mask.kind = MaskKind::bidirectional; }},
@@ -181,7 +191,17 @@ TEST_CASE("rules of blocks and stacks") {
        {"decoder.final_norm", [](Contract& c) { c.decoder->final_norm = "x"; }},
        {"head.softcap", [](Contract& c) { c.head.softcap = 0; }},
        {"head.logit_scale", [](Contract& c) { c.head.logit_scale = kNan; }},
-       {"encoder", [](Contract& c) { c.encoder = c.decoder; }}});
+       {"encoder", [](Contract& c) { c.encoder = c.decoder; }},
+       {"decoder.layers",
+        [](Contract& c) {  // 64 layers of 4096 experts: more tensors than a file may have
+          c.ops["ffn"] = op_of(moe_of(4096, 4));
+          c.decoder->layers[0].repeat = 64;
+        }},
+       {"d_model", [](Contract& c) {
+          c.d_model = c.embedding.d_embed = kMaxWidth;
+          c.ops["ffn"].ffn->d_ff = kMaxWidth;
+          c.decoder->layers[0].repeat = 1024;
+        }}});
 }
 
 TEST_CASE("rules of layers that read another layer's cache") {
@@ -248,16 +268,212 @@ TEST_CASE("rules of tokens, generation, tokenizer and counts") {
        {"counts.parameters_in_tensors", [](Contract& c) { c.counts.parameters_in_tensors = 5; }}});
 }
 
+TEST_CASE("rules of latent attention, indexer and experts") {
+  const auto mla = [](Contract& c) -> Mla& { return *c.ops["attn"].mla; };
+  const auto moe = [](Contract& c) -> Moe& { return *c.ops["moe"].moe; };
+  const auto index = [=](Contract& c) -> Indexer& { return *mla(c).indexer; };
+  check_rows(
+      sample("latent.json"),
+      {{"ops.attn.n_heads", [=](Contract& c) { mla(c).n_heads = 0; }},
+       {"ops.attn.n_heads", [=](Contract& c) { mla(c).d_nope = kMaxWidth / 2; }},
+       {"ops.attn.n_heads",
+        [=](Contract& c) { mla(c).n_heads = kMaxWidth / 32, mla(c).kv_rank = 1024; }},
+       {"ops.attn.q_rank", [=](Contract& c) { mla(c).q_rank = 0; }},
+       {"ops.attn.kv_rank", [=](Contract& c) { mla(c).kv_rank = 0; }},
+       {"ops.attn.d_nope", [=](Contract& c) { mla(c).d_nope = 0; }},
+       {"ops.attn.d_v", [=](Contract& c) { mla(c).d_v = 0; }},
+       {"ops.attn.scale", [=](Contract& c) { mla(c).scale = 0; }},
+       {"ops.attn.rope", [=](Contract& c) { mla(c).rope = "x"; }},
+       {"ops.attn.rope", [=](Contract& c) { mla(c).d_rope = 6; }},
+       {"ops.attn.q_norm", [=](Contract& c) { mla(c).q_norm = "x"; }},
+       {"ops.attn.kv_norm", [=](Contract& c) { mla(c).kv_norm = "x"; }},
+       {"ops.attn.mask.kind",
+        [=](Contract& c) { mla(c).mask.kind = MaskKind::prefix, mla(c).indexer.reset(); }},
+       {"ops.attn_lite.q_norm", [](Contract& c) { c.ops["attn_lite"].mla->q_norm = "rms"; }},
+       {"ops.attn.indexer", [=](Contract& c) { mla(c).q_rank.reset(), mla(c).q_norm.reset(); }},
+       {"ops.attn.indexer", [=](Contract& c) { mla(c).mask.window = 8; }},
+       {"ops.attn.indexer.n_heads", [=](Contract& c) { index(c).n_heads = 0; }},
+       {"ops.attn.indexer.d_k", [=](Contract& c) { index(c).d_k = kMaxWidth; }},
+       {"ops.attn.indexer.top_k", [=](Contract& c) { index(c).top_k = 0; }},
+       {"ops.attn.indexer.scale", [=](Contract& c) { index(c).scale = kNan; }},
+       {"ops.attn.indexer.k_norm", [=](Contract& c) { index(c).k_norm = "x"; }},
+       {"ops.attn.indexer.rope", [=](Contract& c) { index(c).rope = "x"; }},
+       {"ops.attn.indexer.rope", [=](Contract& c) { index(c).d_k = 6; }},
+       {"ops.moe.n_experts", [=](Contract& c) { moe(c).n_experts = 0; }},
+       {"ops.moe.n_experts", [=](Contract& c) { moe(c).n_experts = kMaxExperts + 1; }},
+       {"ops.moe.n_experts",
+        [=](Contract& c) { moe(c).n_experts = kMaxExperts, moe(c).expert.d_ff = kMaxWidth; }},
+       {"ops.moe.top_k", [=](Contract& c) { moe(c).top_k = 9; }},
+       {"ops.moe.expert.d_ff", [=](Contract& c) { moe(c).expert.d_ff = 0; }},
+       {"ops.moe.shared.d_ff", [=](Contract& c) { moe(c).shared->ffn.d_ff = 0; }},
+       {"ops.moe.router.n_groups", [=](Contract& c) { moe(c).router.n_groups = 3; }},
+       {"ops.moe.router.n_groups", [=](Contract& c) { moe(c).router.n_groups = 16; }},
+       {"ops.moe.router.top_groups", [=](Contract& c) { moe(c).router.top_groups = 5; }},
+       {"ops.moe.router.top_groups", [=](Contract& c) { moe(c).router.top_groups = 1; }},
+       {"ops.moe.router.group_score", [=](Contract& c) { moe(c).router.n_groups = 8; }},
+       {"ops.moe.router.normalize_eps", [=](Contract& c) { moe(c).router.normalize_eps = 2; }},
+       {"ops.moe.router.scale", [=](Contract& c) { moe(c).router.scale = 0; }},
+       {"ops.moe_plain.expert.clamp",
+        [](Contract& c) { c.ops["moe_plain"].moe->expert.clamp = 7; }},
+       {"ops.ffn.clamp", [](Contract& c) { c.ops["ffn"].ffn->clamp = 0; }},
+       {"ops.ffn.up_offset", [](Contract& c) { c.ops["ffn"].ffn->up_offset = kNan; }}});
+}
+
+TEST_CASE("rules of native sparse attention and prefix masks") {
+  const auto nsa = [](Contract& c) -> Nsa& { return *c.ops["attn"].nsa; };
+  check_rows(
+      sample("sparse.json"),
+      {{"ops.attn.n_kv_heads", [=](Contract& c) { nsa(c).n_kv_heads = 3; }},
+       {"ops.attn.d_k", [=](Contract& c) { nsa(c).d_k = 15; }},
+       {"ops.attn.rope", [=](Contract& c) { nsa(c).rope = "x"; }},
+       {"ops.attn.compress_block", [=](Contract& c) { nsa(c).compress_block = 0; }},
+       {"ops.attn.compress_block",
+        [=](Contract& c) { nsa(c).compress_block = 4096, nsa(c).d_v = 1024; }},
+       {"ops.attn.compress_stride", [=](Contract& c) { nsa(c).compress_stride = 3; }},
+       {"ops.attn.compress_stride", [=](Contract& c) { nsa(c).compress_stride = 9; }},
+       {"ops.attn.compress_stride", [=](Contract& c) { nsa(c).select_block = 18; }},
+       {"ops.attn.compress_hidden", [=](Contract& c) { nsa(c).compress_hidden = 0; }},
+       {"ops.attn.select_block", [=](Contract& c) { nsa(c).select_block = 0; }},
+       {"ops.attn.n_selected", [=](Contract& c) { nsa(c).n_selected = 2; }},
+       {"ops.attn.n_local", [=](Contract& c) { nsa(c).n_local = 0; }},
+       {"ops.attn.window", [=](Contract& c) { nsa(c).window = 0; }},
+       {"ops.prefix.mask.window", [](Contract& c) { c.ops["prefix"].attention->mask.window = 8; }},
+       {"ops.prefix.clip_qkv", [](Contract& c) { c.ops["prefix"].attention->clip_qkv = -1; }},
+       {"ops.prefix.relative_bias.starts",
+        [](Contract& c) {
+          c.ops["prefix"].attention->relative_bias = RelativeBias{false, {}, true};
+        }},
+       {"ops.prefix.relative_bias.starts[0]",
+        [](Contract& c) {
+          c.ops["prefix"].attention->relative_bias = RelativeBias{false, {1}, true};
+        }},
+       {"ops.prefix.relative_bias.starts[2]", [](Contract& c) {
+          c.ops["prefix"].attention->relative_bias = RelativeBias{false, {0, 4, 4}, true};
+        }}});
+}
+
+TEST_CASE("rules of encoders, cross-attention and the encoder's embedding") {
+  const auto read = [](Contract& c) -> Attention& { return *c.ops["read"].attention; };
+  const auto look = [](Contract& c) -> Attention& { return *c.ops["look"].attention; };
+  const auto own = [](Contract& c) -> EncoderEmbedding& { return *c.encoder->embedding; };
+  check_rows(
+      sample("encoder_decoder.json"),
+      {{"encoder", [](Contract& c) { c.encoder.reset(); }},
+       {"decoder", [](Contract& c) { c.decoder.reset(); }},
+       {"encoder.embedding", [](Contract& c) { c.kind = ModelKind::decoder; }},
+       {"ops.read.source",
+        [=](Contract& c) {
+          c.encoder->layers[0].pattern[0] = "decoder_block";
+          c.ops["write"].attention->mask.kind = MaskKind::bidirectional;
+        }},
+       {"ops.read.source",
+        [=](Contract& c) {
+          c.ropes = good_contract().ropes, read(c).d_k = 16, read(c).rope = "main";
+        }},
+       {"ops.read.source",
+        [=](Contract& c) {
+          read(c).alibi = Alibi{{1, 1, 1, 1}, false};
+        }},
+       {"ops.read.source", [=](Contract& c) { read(c).relative_bias = look(c).relative_bias; }},
+       {"ops.read.mask", [=](Contract& c) { read(c).mask.kind = MaskKind::causal; }},
+       {"ops.read.mask", [=](Contract& c) { read(c).mask.window = 4; }},
+       {"ops.read.kv_from",
+        [=](Contract& c) { read(c).kv_from = 0, read(c).bias_k = read(c).bias_v = false; }},
+       {"ops.write.mask.kind",
+        [](Contract& c) { c.ops["write"].attention->mask.kind = MaskKind::bidirectional; }},
+       {"ops.look.mask.kind", [=](Contract& c) { look(c).mask.kind = MaskKind::causal; }},
+       {"ops.look.mask.sinks",
+        [=](Contract& c) { look(c).mask.window = 8, look(c).mask.sinks = 2; }},
+       {"ops.look.kv_from", [=](Contract& c) { look(c).kv_from = 0; }},
+       {"ops.look2.relative_bias",
+        [=](Contract& c) {
+          c.ops["look2"] = c.ops["look"];
+          c.ops["look2"].attention->relative_bias->starts.pop_back();
+          c.blocks["encoder_block"].branches.push_back(c.blocks["encoder_block"].branches[0]);
+          c.blocks["encoder_block"].branches.back().op = "look2";
+        }},
+       {"embedding.positions.order", [](Contract& c) { c.embedding.positions->order.reset(); }},
+       {"embedding.positions.rows",
+        [](Contract& c) { c.max_positions = 1 << 25, c.embedding.positions->rows = 1 << 25; }},
+       {"encoder.embedding.vocab_size", [=](Contract& c) { own(c).vocab_size = 0; }},
+       {"encoder.embedding.vocab_size", [=](Contract& c) { own(c).own_tokens = false; }},
+       {"encoder.embedding.d_embed",
+        [=](Contract& c) { own(c).own_tokens = false, own(c).vocab_size = c.vocab_size; }},
+       {"encoder.embedding.project_bias",
+        [=](Contract& c) { own(c).embedding.d_embed = 64, own(c).embedding.project_in = false; }},
+       {"encoder.embedding.positions.order",
+        [=](Contract& c) { own(c).embedding.positions->order = SinusoidOrder::halves; }},
+       {"encoder.embedding.positions.rows",
+        [=](Contract& c) { own(c).embedding.positions->rows = 257; }},
+       {"tokens.decoder_start", [](Contract& c) { c.tokens.decoder_start = 320; }},
+       {"generation.min_new_tokens", [](Contract& c) { c.generation.min_new_tokens = -1; }},
+       {"generation.max_length", [](Contract& c) { c.generation.max_length = 0; }},
+       {"generation.min_length", [](Contract& c) { c.generation.min_length = -1; }},
+       {"generation.n_beams", [](Contract& c) { c.generation.n_beams = 0; }},
+       {"generation.n_beams", [](Contract& c) { c.generation.n_beams = kMaxBeams + 1; }},
+       {"generation.length_penalty", [](Contract& c) { c.generation.length_penalty = kNan; }},
+       {"generation.early_stopping", [](Contract& c) { c.generation.early_stopping = "maybe"; }},
+       {"generation.no_repeat_ngram", [](Contract& c) { c.generation.no_repeat_ngram = -1; }},
+       {"generation.forced_bos", [](Contract& c) { c.generation.forced_bos = 320; }},
+       {"generation.forced_eos", [](Contract& c) { c.generation.forced_eos = -1; }},
+       {"generation.suppress[1]", [](Contract& c) { c.generation.suppress[1] = 320; }},
+       {"generation.begin_suppress[0]", [](Contract& c) { c.generation.begin_suppress[0] = -2; }},
+       {"generation.bad_words[0]", [](Contract& c) { c.generation.bad_words[0].clear(); }},
+       {"generation.bad_words[1][0]", [](Contract& c) { c.generation.bad_words[1][0] = 320; }}});
+}
+
+TEST_CASE("rules of embeddings and heads") {
+  const auto encoder_only = [](Contract& c) {
+    c.encoder->embedding = EncoderEmbedding{c.embedding, true, 10};
+  };
+  check_rows(
+      sample("encoder.json"),
+      {{"encoder.embedding", encoder_only},
+       {"ops.attn.kind",
+        [](Contract& c) {
+          c.ropes["main"] = sample("latent.json").ropes["main"];
+          c.norms["rms"] = sample("latent.json").norms["rms"];
+          c.ops["attn"] = sample("latent.json").ops["attn_lite"];
+        }},
+       {"embedding.token_types", [](Contract& c) { c.embedding.token_types = 1 << 20; }},
+       {"embedding.d_embed", [](Contract& c) { c.embedding.project_in = false; }},
+       {"head.tied", [](Contract& c) { c.head.tied = true; }},
+       {"head.tied", [](Contract& c) { c.head = lm_head(true); }},
+       {"head.transform.d_out", [](Contract& c) { c.head.transform->d_out = 0; }},
+       {"head.transform.norm", [](Contract& c) { c.head.transform->norm = "x"; }},
+       {"head.labels", [](Contract& c) { c.head.labels.clear(); }},
+       {"head.labels", [](Contract& c) { c.head.labels[0] = std::string(5000, 'x'); }},
+       {"head.labels", [](Contract& c) { c.head.kind = HeadKind::lm; }},
+       {"head.labels", [](Contract& c) { c.head = lm_head(false), c.head.pool = Pool::mean; }},
+       {"head.kind",
+        [](Contract& c) {
+          c.head = lm_head(false);
+          c.head.kind = HeadKind::none;
+          c.head.bias = true;
+        }},
+       {"head.kind", [](Contract& c) {
+          c.head = lm_head(false);
+          c.head.kind = HeadKind::none;
+          c.head.logit_scale = 2;
+        }}});
+}
+
 TEST_CASE("the largest contract the limits allow still counts without overflow") {
-  Contract contract = gated_decoder(
-      {kMaxVocab, kMaxWidth, kMaxLayers, 2, 2, kMaxWidth / 2, kMaxWidth, false, true});
+  // The largest blocks, as many as the limit of parameters allows.
+  Contract contract =
+      gated_decoder({kMaxVocab, kMaxWidth, 96, 2, 2, kMaxWidth / 2, kMaxWidth, false, true});
   contract.ropes["main"].dims = 2;
   contract.ropes["main"].inv_freq = {1};
   REQUIRE_NOTHROW(validate(contract, "huge"));
-  const double parameters = 16384.0 * (4 + 3) * 0x1p40 + 2 * 0x1p44;
+  const double parameters = 96.0 * (4 + 3) * 0x1p40 + 2 * 0x1p44;
   const auto formula = static_cast<double>(parameters_by_formula(contract));
   CHECK(formula == Approx(parameters).epsilon(1e-3));
-  CHECK(cache_values_per_token(contract) == std::uint64_t{16384} * 2 * kMaxWidth);
+  CHECK(cache_values_per_token(contract) == std::uint64_t{96} * 2 * kMaxWidth);
+  // Above it the sum does not wrap around: all branches of the largest experts.
+  contract.ops["ffn"] = op_of(moe_of(kMaxExperts, kMaxExpertsWidth / kMaxExperts));
+  contract.decoder->layers[0].repeat = kMaxLayers;
+  CHECK(static_cast<double>(parameters_by_formula(contract)) ==
+        Approx(16384.0 * (3 * 0x1p44 + 4 * 0x1p40) + 2 * 0x1p44).epsilon(1e-3));
 }
 
 }  // namespace quern::contract
