@@ -353,6 +353,8 @@ struct Contract {
   std::string quantization_json = "{}", source_json = "{}", weights_json = "{}";
 };
 
+enum class StackPlace { encoder, decoder };
+
 // Layer i of a stack, patterns and repetition unrolled.
 struct LayerRef {
   const std::string* block_name;

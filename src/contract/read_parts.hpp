@@ -47,6 +47,8 @@ std::vector<std::string> read_strings(base::JsonObject& object, std::string_view
                                       std::size_t max_items);
 std::vector<std::int32_t> read_ids(base::JsonObject& object, std::string_view key,
                                    std::size_t max_items);
+std::vector<std::vector<std::int32_t>> read_id_lists(base::JsonObject& object, std::string_view key,
+                                                     std::size_t max_items);
 std::vector<float> read_floats(base::JsonObject& object, std::string_view key,
                                std::size_t max_items);
 

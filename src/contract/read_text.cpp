@@ -88,13 +88,7 @@ Generation read_generation(JsonObject object) {
   out.forced_eos = read_optional_id(object, "forced_eos");
   out.suppress = read_ids(object, "suppress", kMaxIds);
   out.begin_suppress = read_ids(object, "begin_suppress", kMaxIds);
-  for (const Json& value : read_array(object, "bad_words", kMaxIds)) {
-    const std::string path =
-        base::cat(object.path_of("bad_words"), "[", out.bad_words.size(), "]");
-    Json wrapped = {{"ids", value}};
-    JsonObject item(wrapped, path);
-    out.bad_words.push_back(read_ids(item, "ids", kMaxIds));
-  }
+  out.bad_words = read_id_lists(object, "bad_words", kMaxIds);
   out.renormalize = object.get_bool("renormalize");
   object.finish();
   return out;

@@ -57,6 +57,28 @@ class Rules {
            base::cat("an id in [0, ", contract.vocab_size, ")"));
   }
 
+  // Two factors in range by themselves, whose product has a bound of its own.
+  struct Product {
+    std::string_view name;
+    std::size_t a, b;
+  };
+  void product(std::string_view path, const Product& product, std::size_t high) const {
+    if (product.a > high / product.b)
+      fail(path, base::cat(product.name, " is too large"),
+           base::cat(product.a, " x ", product.b), base::cat("at most ", high));
+  }
+
+  // Names of the model's own, keys of a section: short words of letters, digits and "_".
+  template <class Items>
+  void names(std::string_view section, const Items& items) const {
+    if (items.size() > kMaxNames)
+      fail(section, "too many entries", base::cat(items.size()), base::cat("at most ", kMaxNames));
+    for (const auto& item : items)
+      if (!is_plain_name(item.first))
+        fail(base::cat(section, ".", base::printable(item.first, kMaxNameBytes)),
+             "a name is 1 to 64 letters, digits and underscores");
+  }
+
   // `name` must be a key of `items` (the contract's section `section`).
   template <class Items>
   void resolves(std::string_view path, const std::string& name, const Items& items,
@@ -74,11 +96,22 @@ class Rules {
   }
 
  private:
+  static bool is_plain_name(const std::string& name) {
+    for (const char c : name) {
+      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      if (!letter && !(c >= '0' && c <= '9') && c != '_') return false;
+    }
+    return !name.empty() && name.size() <= kMaxNameBytes;
+  }
+
   std::string where_;
 };
 
 // validate_text.cpp: tokens, generation, tokenizer. validate_ops.cpp: norms, ropes, ops.
 // validate_attention.cpp: the three kinds of attention. validate_layers.cpp: blocks, stacks, kv_from.
+// validate_ends.cpp: embedding, head. validate_size.cpp: what all of it adds up to.
+void check_embeddings(const Rules& rules);
+void check_head(const Rules& rules);
 void check_norms(const Rules& rules);
 void check_ropes(const Rules& rules);
 void check_ops(const Rules& rules);
@@ -87,6 +120,7 @@ void check_mla(const Rules& rules, const std::string& path, const Mla& op);
 void check_nsa(const Rules& rules, const std::string& path, const Nsa& op);
 void check_blocks(const Rules& rules);
 void check_stacks(const Rules& rules);
+void check_size(const Rules& rules);  // the whole model: tensors, parameters, counts
 void check_tokens(const Rules& rules);
 void check_generation(const Rules& rules);
 void check_tokenizer(const Rules& rules);

@@ -1,7 +1,6 @@
 // Order matters: bounds first, then names, then rules that follow names and multiply numbers.
 #include "contract/json.hpp"
 #include "contract/rules.hpp"
-#include "contract/tensors.hpp"
 
 namespace quern::contract {
 
@@ -16,94 +15,22 @@ void check_widths(const Rules& rules) {
   rules.range("max_positions", contract.max_positions, 1, kMaxPositions);
 }
 
-void check_embedding(const Rules& rules, const std::string& path, const Embedding& embedding) {
-  rules.range(path + ".d_embed", embedding.d_embed, 1, kMaxWidth);
-  rules.factor(path + ".scale", embedding.scale);
-  rules.range(path + ".token_types", embedding.token_types, 0, kMaxTokenTypes);
-  rules.norm_resolves(path + ".norm", embedding.norm);
-  rules.require(embedding.project_in || embedding.d_embed == rules.contract.d_model,
-                path + ".d_embed",
-                base::cat("must equal d_model (", rules.contract.d_model, ") unless project_in"));
-  rules.require(embedding.project_in || !embedding.project_bias, path + ".project_bias",
-                "belongs to project_in");
-  if (!embedding.positions) return;
-  const PositionTable& table = *embedding.positions;
-  rules.range(path + ".positions.rows", table.rows, 1, 2 * kMaxPositions);
-  rules.range(path + ".positions.offset", table.offset, 0, kMaxPositions);
-  rules.require(table.order.has_value() == (table.kind == PositionTableKind::sinusoidal),
-                path + ".positions.order", "is given for sinusoidal tables, and only for them");
-  const std::size_t needed = rules.contract.max_positions + table.offset;
-  if (table.rows < needed)
-    rules.fail(path + ".positions.rows", "the table has no row for the last position",
-               base::cat(table.rows), base::cat("at least ", needed));
-}
-
-void check_encoder_embedding(const Rules& rules, const Stack& encoder) {
-  if (!encoder.embedding) return;
-  const std::string path = "encoder.embedding";
-  const EncoderEmbedding& own = *encoder.embedding;
-  rules.require(rules.contract.kind == ModelKind::encoder_decoder, path,
-                "an encoder without a decoder uses the model's embedding");
-  rules.range(path + ".vocab_size", own.vocab_size, 1, kMaxVocab);
-  rules.require(own.own_tokens || own.vocab_size == rules.contract.vocab_size, path + ".vocab_size",
-                "a shared table has the model's vocab_size");
-  rules.require(own.own_tokens || own.embedding.d_embed == rules.contract.embedding.d_embed,
-                path + ".d_embed", "a shared table has the model's d_embed");
-  check_embedding(rules, path, own.embedding);
-}
-
-void check_transform(const Rules& rules, const HeadTransform& transform) {
-  rules.range("head.transform.d_out", transform.d_out, 1, kMaxWidth);
-  rules.norm_resolves("head.transform.norm", transform.norm);
-}
-
-void check_head(const Rules& rules) {
-  const Head& head = rules.contract.head;
-  rules.factor("head.in_scale", head.in_scale);
-  rules.factor("head.logit_scale", head.logit_scale);
-  if (head.softcap) rules.positive("head.softcap", *head.softcap);
-  if (head.transform) check_transform(rules, *head.transform);
-  const bool lm = head.kind == HeadKind::lm, classify = head.kind == HeadKind::classify;
-  rules.require(lm || !head.tied, "head.tied", "only a head of kind lm can be tied");
-  rules.require(!head.tied || rules.contract.embedding.d_embed == head_inputs(rules.contract),
-                "head.tied", "a tied head needs d_embed = the width it is given");
-  rules.require(lm || classify || (!head.bias && !head.transform), "head.kind",
-                "a model without a head has neither a head bias nor a transform");
-  rules.require(classify || (!head.pool && head.labels.empty()), "head.labels",
-                "pool and labels belong to heads of kind classify");
-  if (classify) rules.range("head.labels", head.labels.size(), 1, kMaxLabels);
-  for (const std::string& label : head.labels) rules.label("head.labels", label);
-}
-
-// 0 = not counted yet (before the converter has seen the tensors).
-void check_counts(const Rules& rules) {
-  const std::uint64_t formula = parameters_by_formula(rules.contract);
-  const auto check = [&](std::string_view path, std::uint64_t count) {
-    if (count != 0 && count != formula)
-      rules.fail(path, "not what the architecture adds up to", base::cat(count),
-                 base::cat(formula));
-  };
-  check("counts.parameters_by_formula", rules.contract.counts.parameters_by_formula);
-  check("counts.parameters_in_tensors", rules.contract.counts.parameters_in_tensors);
-}
-
 }  // namespace
 
 void validate(const Contract& contract, std::string_view where) {
   const Rules rules(contract, where);
   check_widths(rules);
   check_norms(rules);
-  check_embedding(rules, "embedding", contract.embedding);
+  check_embeddings(rules);
   check_ropes(rules);
   check_ops(rules);
   check_blocks(rules);
   check_stacks(rules);
-  if (contract.encoder) check_encoder_embedding(rules, *contract.encoder);
   check_head(rules);
+  check_size(rules);
   check_tokens(rules);
   check_generation(rules);
   check_tokenizer(rules);
-  check_counts(rules);
 }
 
 }  // namespace quern::contract

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "contract/rules.hpp"
 
 namespace quern::contract {
@@ -14,10 +16,8 @@ void check_heads(const Rules& rules, const std::string& path, const Attention& o
   if (op.n_heads % op.n_kv_heads != 0)
     rules.fail(path + ".n_kv_heads", "must divide n_heads", cat(op.n_kv_heads),
                cat("a divisor of ", op.n_heads));
-  rules.require(op.n_heads <= kMaxWidth / op.d_k, path + ".d_k",
-                cat("n_heads x d_k is at most ", kMaxWidth));
-  rules.require(op.n_heads <= kMaxWidth / op.d_v, path + ".d_v",
-                cat("n_heads x d_v is at most ", kMaxWidth));
+  rules.product(path + ".d_k", {"n_heads x d_k", op.n_heads, op.d_k}, kMaxWidth);
+  rules.product(path + ".d_v", {"n_heads x d_v", op.n_heads, op.d_v}, kMaxWidth);
   rules.factor(path + ".scale", op.scale);
 }
 
@@ -106,9 +106,10 @@ void check_mla(const Rules& rules, const std::string& path, const Mla& op) {
   rules.range(path + ".d_rope", op.d_rope, 2, kMaxWidth / 2);
   rules.range(path + ".d_nope", op.d_nope, 1, kMaxWidth);
   rules.range(path + ".d_v", op.d_v, 1, kMaxWidth);
-  rules.require(op.n_heads <= kMaxWidth / (op.d_nope + op.d_rope) &&
-                    op.n_heads <= kMaxWidth / op.d_v && op.n_heads <= 16 * kMaxWidth / op.kv_rank,
-                path + ".n_heads", cat("n_heads x width of a head is at most ", kMaxWidth));
+  rules.product(path + ".n_heads",
+                {"n_heads x (d_nope + d_rope)", op.n_heads, op.d_nope + op.d_rope}, kMaxWidth);
+  rules.product(path + ".n_heads", {"n_heads x d_v", op.n_heads, op.d_v}, kMaxWidth);
+  rules.product(path + ".n_heads", {"n_heads x kv_rank", op.n_heads, op.kv_rank}, kMaxLatentWidth);
   rules.factor(path + ".scale", op.scale);
   rules.require(op.q_rank || !op.q_norm, path + ".q_norm", "belongs to q_rank");
   rules.norm_resolves(path + ".q_norm", op.q_norm);
@@ -134,13 +135,16 @@ void check_nsa(const Rules& rules, const std::string& path, const Nsa& op) {
   shape.rope = op.rope;
   check_heads(rules, path, shape);
   if (op.rope) check_rotation(rules, path, shape);
-  rules.range(path + ".compress_block", op.compress_block, 1, 4096);
+  rules.range(path + ".compress_block", op.compress_block, 1, kMaxSelectBlock);
+  rules.product(path + ".compress_block",
+                {"compress_block x width of a head", op.compress_block, std::max(op.d_k, op.d_v)},
+                kMaxWidth);
   rules.range(path + ".compress_stride", op.compress_stride, 1, op.compress_block);
   rules.range(path + ".compress_hidden", op.compress_hidden, 1, kMaxWidth);
-  rules.range(path + ".select_block", op.select_block, 1, 4096);
-  rules.range(path + ".n_initial", op.n_initial, 0, 4096);
-  rules.range(path + ".n_local", op.n_local, 1, 4096);
-  rules.range(path + ".n_selected", op.n_selected, op.n_initial + op.n_local, 8192);
+  rules.range(path + ".select_block", op.select_block, 1, kMaxSelectBlock);
+  rules.range(path + ".n_initial", op.n_initial, 0, kMaxSelectBlock);
+  rules.range(path + ".n_local", op.n_local, 1, kMaxSelectBlock);
+  rules.range(path + ".n_selected", op.n_selected, op.n_initial + op.n_local, 2 * kMaxSelectBlock);
   rules.range(path + ".window", op.window, 1, kMaxPositions);
   rules.require(
       op.compress_block % op.compress_stride == 0 && op.select_block % op.compress_stride == 0,

@@ -32,6 +32,7 @@ void check_branch(const Rules& rules, const std::string& path, const Block& bloc
 }  // namespace
 
 void check_blocks(const Rules& rules) {
+  rules.names("blocks", rules.contract.blocks);
   for (const auto& [name, block] : rules.contract.blocks) {
     const std::string path = cat("blocks.", name);
     rules.range(path + ".branches", block.branches.size(), 1, kMaxBranchesOfBlock);
@@ -95,7 +96,8 @@ void check_reader(const Rules& rules, const std::vector<LayerRef>& layers, std::
 }
 
 // Masks and sources that fit the stack's place.
-void check_place(const Rules& rules, const Branch& branch, bool in_encoder) {
+void check_place(const Rules& rules, const Branch& branch, StackPlace place) {
+  const bool in_encoder = place == StackPlace::encoder;
   const Op& op = rules.contract.ops.at(branch.op);
   const std::string path = cat("ops.", branch.op);
   if (op.attention) {
@@ -113,13 +115,14 @@ void check_place(const Rules& rules, const Branch& branch, bool in_encoder) {
                 "latent and native sparse attention belong to decoders");
 }
 
-void check_stack(const Rules& rules, const std::string& path, const Stack& stack, bool in_encoder) {
+void check_stack(const Rules& rules, const std::string& path, const Stack& stack,
+                 StackPlace place) {
   check_groups(rules, path, stack);
   const std::vector<LayerRef> layers = unroll(rules.contract, stack);
   std::optional<std::string> biased;  // the op whose relative bias the stack's table is of
   for (std::size_t layer = 0; layer < layers.size(); ++layer)
     for (const Branch& branch : layers[layer].block->branches) {
-      check_place(rules, branch, in_encoder);
+      check_place(rules, branch, place);
       const auto& op = rules.contract.ops.at(branch.op).attention;
       if (!op) continue;
       if (op->kv_from) check_reader(rules, layers, layer, branch);
@@ -146,8 +149,8 @@ void check_stacks(const Rules& rules) {
   rules.require(
       contract.decoder.has_value() == decoder, "decoder",
       decoder ? "this kind of model has a decoder stack" : "an encoder has no decoder stack");
-  if (encoder) check_stack(rules, "encoder", *contract.encoder, true);
-  if (decoder) check_stack(rules, "decoder", *contract.decoder, false);
+  if (encoder) check_stack(rules, "encoder", *contract.encoder, StackPlace::encoder);
+  if (decoder) check_stack(rules, "decoder", *contract.decoder, StackPlace::decoder);
 }
 
 }  // namespace quern::contract

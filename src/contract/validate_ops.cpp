@@ -9,22 +9,6 @@ using base::cat;
 
 namespace {
 
-// Names of the model's own: short words of letters, digits and "_".
-template <class Items>
-void check_names(const Rules& rules, std::string_view section, const Items& items) {
-  if (items.size() > kMaxNames)
-    rules.fail(section, "too many entries", cat(items.size()), cat("at most ", kMaxNames));
-  for (const auto& item : items) {
-    const std::string& name = item.first;
-    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    });
-    if (name.empty() || name.size() > kMaxNameBytes || !plain)
-      rules.fail(cat(section, ".", base::printable(name, kMaxNameBytes)),
-                 "a name is 1 to 64 letters, digits and underscores");
-  }
-}
-
 void check_table(const Rules& rules, const std::string& path, const std::vector<float>& table,
                  std::size_t dims) {
   if (table.size() != dims / 2)
@@ -52,7 +36,7 @@ void check_switch(const Rules& rules, const std::string& path, const Rope& rope)
 }  // namespace
 
 void check_norms(const Rules& rules) {
-  check_names(rules, "norms", rules.contract.norms);
+  rules.names("norms", rules.contract.norms);
   for (const auto& [name, norm] : rules.contract.norms) {
     const std::string path = cat("norms.", name);
     rules.require(name != kSharedNorm, path,
@@ -67,7 +51,7 @@ void check_norms(const Rules& rules) {
 }
 
 void check_ropes(const Rules& rules) {
-  check_names(rules, "ropes", rules.contract.ropes);
+  rules.names("ropes", rules.contract.ropes);
   for (const auto& [name, rope] : rules.contract.ropes) {
     const std::string path = cat("ropes.", name);
     rules.range(path + ".dims", rope.dims, 2, kMaxWidth);
@@ -87,8 +71,9 @@ namespace {
 
 void check_ffn(const Rules& rules, const std::string& path, const Ffn& op) {
   rules.range(path + ".d_ff", op.d_ff, 1, kMaxWidth);
-  rules.require(op.gated || (!op.clamp && op.up_offset == 0), path + ".gated",
-                "clamp and up_offset belong to gated feed-forward ops");
+  rules.require(op.gated || !op.clamp, path + ".clamp", "belongs to gated feed-forward ops");
+  rules.require(op.gated || op.up_offset == 0, path + ".up_offset",
+                "belongs to gated feed-forward ops");
   if (op.clamp) rules.positive(path + ".clamp", *op.clamp);
   rules.between(path + ".up_offset", op.up_offset, -1e6, 1e6);
 }
@@ -113,6 +98,8 @@ void check_moe(const Rules& rules, const std::string& path, const Moe& op) {
   rules.range(path + ".n_experts", op.n_experts, 1, kMaxExperts);
   rules.range(path + ".top_k", op.top_k, 1, op.n_experts);
   check_ffn(rules, path + ".expert", op.expert);
+  rules.product(path + ".n_experts",
+                {"n_experts x d_ff of an expert", op.n_experts, op.expert.d_ff}, kMaxExpertsWidth);
   check_router(rules, path + ".router", op);
   if (op.shared) check_ffn(rules, path + ".shared", op.shared->ffn);
 }
@@ -120,7 +107,7 @@ void check_moe(const Rules& rules, const std::string& path, const Moe& op) {
 }  // namespace
 
 void check_ops(const Rules& rules) {
-  check_names(rules, "ops", rules.contract.ops);
+  rules.names("ops", rules.contract.ops);
   for (const auto& [name, op] : rules.contract.ops) {
     const std::string path = cat("ops.", name);
     rules.require(op.attention.has_value() == (op.kind == OpKind::attention) &&
@@ -135,7 +122,6 @@ void check_ops(const Rules& rules) {
     if (op.ffn) check_ffn(rules, path, *op.ffn);
     if (op.moe) check_moe(rules, path, *op.moe);
   }
-  check_names(rules, "blocks", rules.contract.blocks);
 }
 
 }  // namespace quern::contract

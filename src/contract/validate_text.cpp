@@ -24,6 +24,16 @@ void check_tokens(const Rules& rules) {
 
 namespace {
 
+template <class Names>
+void check_word(const Rules& rules, std::string_view path, std::string_view word,
+                const Names& names) {
+  std::vector<std::string_view> known;
+  for (const auto& entry : names) known.push_back(entry.name);
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    rules.fail(
+        path, cat("unknown value \"", base::printable(word, 60), "\"; known: ", base::join(known)));
+}
+
 void check_id_list(const Rules& rules, const std::string& path,
                    const std::vector<std::int32_t>& ids) {
   rules.range(path, ids.size(), 0, kMaxIds);
@@ -43,6 +53,8 @@ void check_search(const Rules& rules, const Generation& generation) {
   at_least(generation.no_repeat_ngram, 0, "generation.no_repeat_ngram");
   rules.require(!generation.n_beams || *generation.n_beams <= kMaxBeams, "generation.n_beams",
                 cat("is at most ", kMaxBeams));
+  if (generation.early_stopping)
+    check_word(rules, "generation.early_stopping", *generation.early_stopping, kEarlyStopping);
   if (generation.length_penalty)
     rules.between("generation.length_penalty", *generation.length_penalty, -100, 100);
   if (generation.forced_bos) rules.token_id("generation.forced_bos", *generation.forced_bos);
@@ -83,16 +95,6 @@ void check_steps(const Rules& rules, const std::string& path,
     rules.require(!steps[i].empty(), cat(path, "[", i, "]"), "a step has a name");
     rules.label(cat(path, "[", i, "]"), steps[i]);
   }
-}
-
-template <class Names>
-void check_word(const Rules& rules, std::string_view path, std::string_view word,
-                const Names& names) {
-  std::vector<std::string_view> known;
-  for (const auto& entry : names) known.push_back(entry.name);
-  if (std::find(known.begin(), known.end(), word) == known.end())
-    rules.fail(
-        path, cat("unknown value \"", base::printable(word, 60), "\"; known: ", base::join(known)));
 }
 
 // Ids around a text and the token types beside them.
