@@ -60,7 +60,8 @@ const char* const kDecoders[] = {"llama2",
                                  "deepseek-v2",
                                  "deepseek-v3",
                                  "deepseek-v3.2-dsa",
-                                 "nsa"};
+                                 "nsa",
+                                 "ernie4_5"};
 
 const std::vector<convert::Recipe>& recipes() {
   static const std::vector<convert::Recipe> all = convert::builtin_recipes();
