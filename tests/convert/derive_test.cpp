@@ -75,6 +75,22 @@ TEST_CASE("vectors of their own are put together as rows") {
                   base::Error);
 }
 
+TEST_CASE("a table's rows times the matrix that follows it") {
+  quern::test::MemoryCheckpoint source(quern::checkpoint::SourceKind::hugging_face, "{}");
+  const float table[] = {1, 2, 3, 4}, matrix[] = {1, 0, 0, 1, 1, 1};
+  const auto bytes = [](const auto& values) {
+    return std::string(reinterpret_cast<const char*>(values), sizeof values);
+  };
+  source.add("table", quern::checkpoint::DType::f32, {2, 2}, bytes(table));
+  source.add("matrix", quern::checkpoint::DType::f32, {3, 2}, bytes(matrix));
+  source.add("wide", {3, 4}, 1);
+  const auto product = convert::projected_rows(*source.find("table"), *source.find("matrix"), "t");
+  CHECK(product->tensor.shape == std::vector<std::uint64_t>{2, 3});
+  CHECK(product->values == std::vector<float>{1, 2, 3, 3, 4, 7});
+  CHECK_THROWS_AS(convert::projected_rows(*source.find("table"), *source.find("wide"), "t"),
+                  base::Error);
+}
+
 TEST_CASE("labels are the configuration's names in order, or numbered") {
   const auto labels = [](const char* text) {
     Json head = {{"labels", Json::parse(text)}};
