@@ -149,7 +149,7 @@ def main():
             folder = pathlib.Path(folder)
             write(*make(tensors(fixture / "model.safetensors"), config, *args), folder / "m.gguf")
             result = run(CONVERT, folder / "m.gguf", folder / "m", "--type", "f32")
-            check("not known" not in result.stderr, f"{name}: unknown keys: {result.stderr}")
+            check(b"not known" not in result.stderr, f"{name}: unknown keys: {result.stderr}")
             (folder / "ids").write_text(" ".join(map(str, expected["input_ids"].ravel())))
             run(QUERN, "logits", "-m", folder / "m", "--ids-file", folder / "ids", "-ctk", "f32", "-ctv", "f32",
                 "--deterministic", "-o", folder / "o.npy")
