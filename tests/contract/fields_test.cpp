@@ -1,5 +1,5 @@
 // A field that a struct gains and the document does not is lost without a word. The bindings below
-// stop compiling then: add the field to read*.cpp, document*.cpp, docs/CONTRACT.md and both
+// stop compiling then: add the field to read*.cpp, document*.cpp, docs/CONTRACT.md and the
 // samples, then here.
 #include "base/json_reader.hpp"
 #include "catch.hpp"
