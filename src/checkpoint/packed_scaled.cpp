@@ -1,5 +1,5 @@
 // Matrices of 8-bit codes that lie as they are, with scales beside them: W i8 or F8 [..., out, in] and
-// W_scale (compressed-tensors, fbgemm) or W_scale_inv (DeepSeek; it multiplies all the same): one
+// W_scale (compressed-tensors, fbgemm) or W_scale_inv (the other spelling; it multiplies all the same): one
 // scale, one per row, per row and group of columns, or per block of rows and columns, whose last
 // blocks may be partial. i8 may have W_zero_point.
 #include <cstring>

@@ -80,14 +80,14 @@ struct QkNorm {
   std::string norm;              // name in Contract::norms
   QkNormOver over;
 };
-// T5's bias by distance: one learned number per bucket and head is added to the scaled score.
+// Bias by distance (arXiv 1910.10683): one learned number per bucket and head is added to the scaled score.
 struct RelativeBias {
   bool bidirectional;            // keys after the query use the second half of the buckets
   // [buckets of one direction]: the smallest distance of each bucket, ascending from 0.
   std::vector<std::uint32_t> starts;
   bool per_layer;                // every layer has a table; false: one table for the whole stack
 };
-// Lightning indexer (DeepSeek-V3.2): score(i, j) = sum over h of w_h(x_i) * relu(scale * q_h(x_i) . k(x_j));
+// Lightning indexer: score(i, j) = sum over h of w_h(x_i) * relu(scale * q_h(x_i) . k(x_j));
 // the op sees the top_k best-scored keys among those its mask allows.
 struct Indexer {
   std::size_t n_heads, d_k, top_k;
@@ -117,7 +117,7 @@ struct Attention {
   std::optional<std::size_t> kv_from;  // this layer reads the cache of layer kv_from
 };
 
-// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434). Per token the cache holds the normed latent
+// Multi-head latent attention (arXiv 2405.04434). Per token the cache holds the normed latent
 // c [kv_rank] and one roped key [d_rope] for all heads.
 struct Mla {
   std::size_t n_heads;

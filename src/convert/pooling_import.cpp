@@ -68,7 +68,7 @@ void import_modules(const checkpoint::Checkpoint& checkpoint, contract::Contract
   if (mode) contract.pooling = contract::Pooling{*mode, normalize};
 }
 
-// {arch}.pooling_type: 0 none, 1 mean, 2 first, 3 last; llama.cpp normalizes.
+// {arch}.pooling_type: 0 none, 1 mean, 2 first, 3 last; the result has length 1.
 void import_pooling_type(const checkpoint::Checkpoint& checkpoint, contract::Contract& contract) {
   const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
   const std::string key = cat(text_at(config, "general.architecture"), ".pooling_type");

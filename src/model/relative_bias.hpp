@@ -1,4 +1,4 @@
-// Learned bias by distance (T5, arXiv 1910.10683): one number per bucket of distances and head is
+// Learned bias by distance (arXiv 1910.10683): one number per bucket of distances and head is
 // added to the score. A tile of keys gets one line per head, bias by key - query; each query reads
 // it from its own place on, so nothing of size S x S is ever stored.
 #pragma once
