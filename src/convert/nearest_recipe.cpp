@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/strings.hpp"
 #include "convert/glob.hpp"
@@ -55,6 +56,8 @@ std::vector<std::string> known_patterns(const Json& section) {
 struct Distance {
   std::vector<std::string> keys, tensors;
   double share = 1;  // of both that is not known
+  std::size_t n_patterns = 0;  // tensor names the recipe knows
+  bool change = false;         // of another recipe
 };
 
 Distance distance(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
@@ -64,6 +67,7 @@ Distance distance(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint
   Distance result;
   result.keys = unknown_keys(source, checkpoint.kind());
   const std::vector<std::string> patterns = known_patterns(source.section);
+  result.n_patterns = patterns.size();
   for (const std::string& name : names)
     if (std::none_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return glob_match(pattern, name); }))
@@ -95,12 +99,10 @@ std::string describe_nearest(const std::vector<Recipe>& recipes,
   for (const Recipe& recipe : recipes) {
     if (!recipe.document["sources"].contains(gguf ? "gguf" : "hf")) continue;
     Distance candidate = distance(recipe, checkpoint, names);
-    // Of equals the one that the others are changes of.
-    const bool change = recipe.document.contains("extends");
-    if (best != nullptr &&
-        (candidate.share > nearest.share ||
-         (candidate.share == nearest.share && (change || !best->document.contains("extends")))))
-      continue;
+    // Of equals the one that knows the fewest other things, and the one that others are changes of.
+    candidate.change = recipe.document.contains("extends");
+    const auto rank = [](const Distance& d) { return std::tuple(d.share, d.n_patterns, d.change); };
+    if (best != nullptr && rank(candidate) >= rank(nearest)) continue;
     best = &recipe;
     nearest = std::move(candidate);
   }

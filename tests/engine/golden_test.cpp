@@ -145,6 +145,8 @@ TEST_CASE(
     REQUIRE(fs::exists(entry.path() / "expected.safetensors"));
     convert::ConvertOptions options;
     options.type = "f32";
+    if (const fs::path recipe = entry.path() / "recipe.json"; fs::exists(recipe))
+      options.recipe_file = recipe.string();
     convert::convert(entry.path(), directory.path / name, options,
                      [](std::uint64_t, std::uint64_t) {});
     const auto model = model::Model::load(directory.path / name, kernels::select_kernels());
