@@ -6,6 +6,9 @@ if(Python3_FOUND)
       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_${rule}.py ${PROJECT_SOURCE_DIR})
     set_tests_properties(rule_${rule} PROPERTIES LABELS rules)
   endforeach()
+  add_test(NAME rule_families
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/families_table.py --check)
+  set_tests_properties(rule_families PROPERTIES LABELS rules)
   if(NOT QUERN_SANITIZE)
     add_test(NAME rule_isa_symbols
       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_isa_symbols.py ${CMAKE_BINARY_DIR})
