@@ -291,10 +291,13 @@ def compare(tools, expected, kind, work, bound):
     return error
 
 
-def cases(names):
+def cases(names, quantized):
     for name, (model_type, kind, base, options) in VARIANTS.items():
         if names and not any(name.startswith(n) for n in names): continue
-        for i, option in enumerate(options): yield name, f"{name}-{i}", model_type, kind, {**base, **option}, option
+        for i, option in enumerate(options):
+            # quern stores this table times its projection, so its rows are not those of the reference.
+            if quantized and "word_embed_proj_dim" in option: continue
+            yield name, f"{name}-{i}", model_type, kind, {**base, **option}, option
 
 
 def main():
@@ -304,7 +307,7 @@ def main():
     a = parser.parse_args()
     transformers.logging.set_verbosity_error(); transformers.utils.logging.disable_progress_bar(); torch.set_num_threads(1)
     good, bad, largest = 0, [], 0.0
-    for name, label, model_type, kind, options, option in cases(a.names):
+    for name, label, model_type, kind, options, option in cases(a.names, a.type != "f32"):
         with tempfile.TemporaryDirectory() as t:
             work = pathlib.Path(t); source = work / "src"
             try: reference = make(source, model_type, kind, options, a.seed)

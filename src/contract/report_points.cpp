@@ -203,7 +203,7 @@ std::string active_text(const Contract& contract) {
 ReportSection output_point(const Contract& contract) {
   const Counts& counts = contract.counts;
   const std::uint64_t formula = parameters_by_formula(contract);
-  const std::string tensors = counts.parameters_in_tensors == 0 ? "not counted yet"
+  const std::string tensors = counts.parameters_in_tensors == 0 ? "no tensors were read"
                               : counts.parameters_in_tensors == formula
                                   ? cat(grouped(formula), " (equal)")
                                   : cat(grouped(counts.parameters_in_tensors), " (DIFFERENT)");

@@ -47,7 +47,7 @@ contract::Contract inspect_config(const std::filesystem::path& config, std::stri
   const Recipe& recipe = match_recipe(recipes, source, arch_as);
   contract::Contract contract = resolve_config(recipe, source.config_json(), source.where());
   contract.counts.parameters_by_formula = contract::parameters_by_formula(contract);
-  contract.counts.parameters_in_tensors = contract.counts.parameters_by_formula;
+  contract.counts.parameters_in_tensors = 0;  // a configuration has none
   return contract;
 }
 
