@@ -239,6 +239,7 @@ void import_generation(const checkpoint::Checkpoint& checkpoint, contract::Contr
   import.id(files, "bos_token_id", contract.tokens.bos);
   import.id(files, "pad_token_id", contract.tokens.pad);
   import.id(files, "unk_token_id", contract.tokens.unk);
+  import.id(files, "mask_token_id", contract.tokens.mask);
   import.ends(files);
   import_sampling(import, files, contract.generation);
   import_search(import, files, contract.generation);

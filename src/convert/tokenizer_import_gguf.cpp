@@ -103,6 +103,7 @@ void read_special_ids(const GgufFile& file, std::string_view where, ImportedToke
   out.tokens.bos = id("tokenizer.ggml.bos_token_id");
   out.tokens.pad = id("tokenizer.ggml.padding_token_id");
   out.tokens.unk = id("tokenizer.ggml.unknown_token_id");
+  out.tokens.mask = id("tokenizer.ggml.mask_token_id");
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
     const std::optional<std::int32_t> end = id(key);
     if (end &&

@@ -96,6 +96,7 @@ void import_side_files(const SideFiles& files, ImportedTokenizer& out) {
     out.tokens.bos = id("bos_token", out.tokens.bos);
     out.tokens.pad = id("pad_token", out.tokens.pad);
     out.tokens.unk = id("unk_token", out.tokens.unk);
+    out.tokens.mask = id("mask_token", out.tokens.mask);
     if (const auto eos = id("eos_token", std::nullopt)) out.tokens.eos = {*eos};
     complete_affixes(flag_member(config, "add_bos_token", files.add_bos, kConfig),
                      flag_member(config, "add_eos_token", files.add_eos, kConfig), out);

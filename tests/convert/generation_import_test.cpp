@@ -36,7 +36,7 @@ TEST_CASE("every generation default is read, generation_config.json before confi
           "early_stopping": true, "length_penalty": 2.0, "forced_eos_token_id": 0, "min_length": 3})",
       R"({"num_beams": 4, "min_length": 56, "max_new_tokens": 142, "min_new_tokens": 7, "no_repeat_ngram_size": 3,
           "early_stopping": "never", "forced_bos_token_id": 5, "suppress_tokens": [1, 2],
-          "begin_suppress_tokens": [3], "renormalize_logits": true, "repetition_penalty": 1.5,
+          "begin_suppress_tokens": [3], "renormalize_logits": true, "mask_token_id": 11, "repetition_penalty": 1.5,
           "do_sample": false})",
       notices);
   const contract::Generation& g = c.generation;
@@ -57,6 +57,7 @@ TEST_CASE("every generation default is read, generation_config.json before confi
   CHECK(g.repetition_penalty == 1.5);
   CHECK(g.sample == false);
   CHECK(c.tokens.decoder_start == 99);
+  CHECK(c.tokens.mask == 11);
   CHECK(notices.empty());
 }
 

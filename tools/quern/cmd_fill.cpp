@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "arguments.hpp"
 #include "base/error.hpp"
@@ -24,6 +25,7 @@ struct FillOptions {
   ModelOptions model;
   InputOptions input;
   std::size_t top_k = 5;
+  std::optional<std::int32_t> mask;  // absent: the model's
   std::string output = "text";
 };
 
@@ -33,7 +35,7 @@ std::string text_of(const LoadedModel& loaded, const std::vector<std::int32_t>& 
 
 void print(const LoadedModel& loaded, const FillOptions& options, const InputItem& item,
            const engine::PackedResult& result) {
-  const std::int32_t mask = *loaded.model->contract.tokens.mask;
+  const std::int32_t mask = *options.mask;
   const std::size_t vocab_size = loaded.model->contract.vocab_size;
   const std::size_t allowed = loaded.tokenizer ? std::min(loaded.tokenizer->size(), vocab_size) : vocab_size;
   Json masks = Json::array();
@@ -78,6 +80,9 @@ int cmd_fill(const std::vector<std::string>& arguments) {
   add_input_options(app, options.input, Pairs::no);
   app.add_option("--top-k", options.top_k, "fillings of each mask, most probable first (5)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
+  app.add_option_function<std::int32_t>("--mask-id", [&](const std::int32_t& id) { options.mask = id; },
+                                        "id of the mask token (the model's)")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--output", options.output, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.footer("example:\n  quern fill -m MODEL -p \"Paris is the [MASK] of France.\"");
   if (parse_arguments(app, arguments)) return 0;
@@ -85,10 +90,12 @@ int cmd_fill(const std::vector<std::string>& arguments) {
   const contract::Contract& contract = loaded.model->contract;
   if (contract.kind != contract::ModelKind::encoder || contract.head.kind != contract::HeadKind::lm)
     base::reject(loaded.model->weights.where(), "the model has no masked-token head");
-  if (!contract.tokens.mask) base::reject(loaded.model->weights.where(), "the model does not name its mask token");
+  if (!options.mask) options.mask = contract.tokens.mask;
+  if (!options.mask)
+    base::reject(loaded.model->weights.where(), "the model does not name its mask token: give --mask-id");
   const std::vector<InputItem> items =
       read_inputs(loaded, options.input, context_length(loaded, options.model));
-  check_masks(items, *contract.tokens.mask);
+  check_masks(items, *options.mask);
   std::vector<engine::PackedSequence> sequences;
   for (const InputItem& item : items) sequences.push_back({item.ids, item.types});
   catch_signals();
