@@ -148,7 +148,8 @@ std::string Policy::type_for(const contract::TensorSpec& spec, std::string_view 
     note = "routers stay f32";
     return "f32";
   }
-  if (spec.role == TensorRole::latent && type_ != "f32" && type_ != "f16") {
+  const bool halves = type_ != "f32" && type_ != "f16" && type_ != "keep";
+  if (spec.role == TensorRole::latent && halves) {
     note = "latent projections stay float";
     return "bf16";
   }
@@ -173,6 +174,9 @@ FormatChoice Policy::choose(const contract::TensorSpec& spec,
   std::string note;
   const std::string type = type_for(spec, source.name, tied_head, note);
   if (type == "keep") {
+    // Codes of any kind become floats where a matrix is used in two orders (type_for).
+    if (spec.role == TensorRole::latent && is_quantized(source))
+      return {.format = quant::find_format(FormatId::f32), .note = "latent projections stay float"};
     FormatChoice choice = kept(source, transposed);
     if (choice.note.empty()) choice.note = note;
     return choice;
