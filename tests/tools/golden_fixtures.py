@@ -67,6 +67,7 @@ def main():
                     (source / file.name).write_bytes(file.read_bytes())
             recipe = ["--recipe", fixture / "recipe.json"] if (fixture / "recipe.json").exists() else []
             run(CONVERT, source, folder / "m", "--type", "f32", *recipe)
+            run(QUERN, "verify", "-m", folder / "m", "--quick")
             case, want = Case(folder, expected), expected["logits"].astype(np.float64)
             got = case.logits()
             error = close(fixture.name, got, want)
