@@ -65,7 +65,9 @@ struct Row {
 
   int code(float value, const Fit& fit) const {
     const float inverse = fit.scale == 0 ? 0 : 1.0F / fit.scale;
-    const float real = std::clamp(representable(value) * inverse, -1e6F, 1e6F);
+    // A scale so small that its inverse overflows makes 0 * inf of a zero.
+    const float scaled = representable(value) * inverse;
+    const float real = scaled == scaled ? std::clamp(scaled, -1e6F, 1e6F) : 0.0F;
     return std::clamp(static_cast<int>(round_to_even(real)) + fit.zero, low, low + steps);
   }
   double error(const Fit& fit) const {
