@@ -14,9 +14,13 @@ ALLOWED = {
     "kernels": {"base", "quant"},
     "model": {"base", "contract", "quant", "weights", "kernels"},
     "convert": {"base", "contract", "quant", "weights", "checkpoint", "text"},
-    "engine": {"base", "contract", "text", "model", "kernels", "weights"},
+    "jinja": {"base"},
+    "sampling": {"base"},
+    "grammar": {"base", "sampling"},
+    "engine": {"base", "contract", "text", "model", "kernels", "weights", "sampling"},
+    "chat": {"base", "contract", "text", "jinja", "engine"},
 }
-JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text"}
+JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text", "jinja", "grammar", "chat"}
 # Units compiled once per instruction set: nothing with code of its own may come in (ODR).
 ISA_FORBIDDEN = {"vector", "string", "algorithm", "functional", "map", "memory", "iostream", "sstream"}
 

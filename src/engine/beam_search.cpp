@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "engine/scores.hpp"
+#include "sampling/scores.hpp"
 
 namespace quern::engine {
 
@@ -47,7 +47,7 @@ std::vector<float> scores_of(const std::vector<T>& list) {
 
 class Search {
  public:
-  Search(BeamModel& model, std::span<const std::int32_t> prompt, TokenRules& rules,
+  Search(BeamModel& model, std::span<const std::int32_t> prompt, sampling::TokenRules& rules,
          const BeamOptions& options);
   std::vector<Hypothesis> run();
 
@@ -68,7 +68,7 @@ class Search {
   std::vector<Hypothesis> results() const;
 
   BeamModel& model_;
-  TokenRules& rules_;
+  sampling::TokenRules& rules_;
   const BeamOptions& options_;
   const std::size_t prompt_length_, n_candidates_;
   std::vector<Beam> running_;          // best first
@@ -79,7 +79,7 @@ class Search {
   bool open_ = true;        // the search goes on
 };
 
-Search::Search(BeamModel& model, std::span<const std::int32_t> prompt, TokenRules& rules,
+Search::Search(BeamModel& model, std::span<const std::int32_t> prompt, sampling::TokenRules& rules,
                const BeamOptions& options)
     : model_(model),
       rules_(rules),
@@ -108,9 +108,9 @@ void Search::gather_candidates() {
   candidates_.clear();
   for (std::size_t b = 0; b < running_.size(); ++b) {
     const std::span<const float> logits = model_.logits(b);
-    check_finite(logits, new_length());
+    sampling::check_finite(logits, new_length());
     row_.assign(logits.begin(), logits.end());
-    log_softmax(row_);
+    sampling::log_softmax(row_);
     rules_.apply(running_[b].sequence, row_);
     for (std::size_t id = 0; id < row_.size(); ++id)
       keep({b, static_cast<std::int32_t>(id), row_[id] + running_[b].score});
@@ -149,7 +149,7 @@ void Search::update_finished(const std::vector<bool>& stopped) {
         {ends ? sequence_of(candidates_[i]) : std::vector<std::int32_t>(), score, ends});
   }
   std::vector<Finished> best;
-  for (const std::size_t i : best_indexes(scores_of(merged), options_.n_beams))
+  for (const std::size_t i : sampling::best_indexes(scores_of(merged), options_.n_beams))
     best.push_back(std::move(merged[i]));
   finished_ = std::move(best);
 }
@@ -161,7 +161,7 @@ void Search::continue_beams(const std::vector<bool>& stopped) {
   std::vector<Beam> next;
   std::vector<std::size_t> parents;
   std::vector<std::int32_t> ids;
-  for (const std::size_t i : best_indexes(scores, options_.n_beams)) {
+  for (const std::size_t i : sampling::best_indexes(scores, options_.n_beams)) {
     next.push_back({sequence_of(candidates_[i]), scores[i]});
     parents.push_back(candidates_[i].parent);
     ids.push_back(candidates_[i].id);
@@ -215,7 +215,7 @@ std::vector<Hypothesis> Search::run() {
 }  // namespace
 
 std::vector<Hypothesis> beam_search(BeamModel& model, std::span<const std::int32_t> prompt,
-                                    TokenRules& rules, const BeamOptions& options) {
+                                    sampling::TokenRules& rules, const BeamOptions& options) {
   QUERN_ASSERT(options.n_beams > 0 && options.n_return <= options.n_beams);
   return Search(model, prompt, rules, options).run();
 }

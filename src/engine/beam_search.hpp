@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/token_rules.hpp"
+#include "sampling/token_rules.hpp"
 
 namespace quern::engine {
 
@@ -46,6 +46,6 @@ struct Hypothesis {
 
 // The best n_return hypotheses, best first; fewer when fewer could be finished, but at least one.
 std::vector<Hypothesis> beam_search(BeamModel& model, std::span<const std::int32_t> prompt,
-                                    TokenRules& rules, const BeamOptions& options);
+                                    sampling::TokenRules& rules, const BeamOptions& options);
 
 }  // namespace quern::engine

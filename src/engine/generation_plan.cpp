@@ -29,9 +29,9 @@ std::size_t max_length(const contract::Generation& defaults, const GenerationReq
   return stated > prompt_length ? std::min(most, stated) : most;
 }
 
-TokenRuleOptions rules_of(const contract::Contract& contract, const GenerationRequest& request) {
+sampling::TokenRuleOptions rules_of(const contract::Contract& contract, const GenerationRequest& request) {
   const contract::Generation& g = contract.generation;
-  TokenRuleOptions rules;
+  sampling::TokenRuleOptions rules;
   rules.repetition_penalty = request.repetition_penalty.value_or(g.repetition_penalty.value_or(1));
   rules.no_repeat_ngram = request.no_repeat_ngram.value_or(size_or(g.no_repeat_ngram, 0));
   rules.bad_words = g.bad_words;

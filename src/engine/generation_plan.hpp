@@ -10,7 +10,7 @@
 
 #include "contract/contract.hpp"
 #include "engine/beam_search.hpp"
-#include "engine/token_rules.hpp"
+#include "sampling/token_rules.hpp"
 
 namespace quern::engine {
 
@@ -25,7 +25,7 @@ struct GenerationRequest {
 };
 
 struct GenerationPlan {
-  TokenRuleOptions rules;
+  sampling::TokenRuleOptions rules;
   BeamOptions beams;  // n_beams 1: no search
   std::size_t max_new_tokens = 0;
   std::vector<std::int32_t> stop_ids;

@@ -65,7 +65,7 @@ struct Session::State {
   std::size_t keep_prefix(std::span<const std::int32_t> ids);
   void run(std::span<const std::int32_t> ids, model::Want want);
   bool prefill(std::span<const std::int32_t> ids, const std::function<bool()>& stop_requested);
-  FinishReason decode(Sampler& sampler, const GenerateOptions& options,
+  FinishReason decode(sampling::Sampler& sampler, const GenerateOptions& options,
                       const std::function<bool(std::int32_t)>& on_token);
 };
 
@@ -117,7 +117,7 @@ bool Session::State::prefill(std::span<const std::int32_t> ids,
   return true;
 }
 
-FinishReason Session::State::decode(Sampler& sampler, const GenerateOptions& options,
+FinishReason Session::State::decode(sampling::Sampler& sampler, const GenerateOptions& options,
                                     const std::function<bool(std::int32_t)>& on_token) {
   const auto stops = [&](std::int32_t id) {
     return !options.ignore_eos && std::find(options.stop_ids.begin(), options.stop_ids.end(), id) !=
@@ -145,7 +145,7 @@ Session::Session(const model::Model& model, base::ThreadPool& pool, const Sessio
 
 Session::~Session() = default;
 
-FinishReason Session::generate(std::span<const std::int32_t> ids, Sampler& sampler,
+FinishReason Session::generate(std::span<const std::int32_t> ids, sampling::Sampler& sampler,
                                const GenerateOptions& options,
                                const std::function<bool(std::int32_t)>& on_token) {
   State& s = *state_;
@@ -218,7 +218,7 @@ class BeamDecoder : public BeamModel {
 
 }  // namespace
 
-Session::SearchResult Session::search(std::span<const std::int32_t> ids, TokenRules& rules,
+Session::SearchResult Session::search(std::span<const std::int32_t> ids, sampling::TokenRules& rules,
                                       const BeamOptions& options) {
   State& s = *state_;
   check_generates(s.model);

@@ -10,7 +10,7 @@
 
 #include "base/thread_pool.hpp"
 #include "engine/beam_search.hpp"
-#include "engine/sampler.hpp"
+#include "sampling/sampler.hpp"
 #include "model/forward.hpp"
 
 namespace quern::engine {
@@ -50,7 +50,7 @@ class Session {
   // Input error "prompt has N tokens, context is M" before any work. Keeps the longest common
   // prefix of the cache with `ids`, prefills the rest, and samples until a stop id, the limit, or
   // on_token returns false. on_token gets each new id (stop ids not included).
-  FinishReason generate(std::span<const std::int32_t> ids, Sampler& sampler,
+  FinishReason generate(std::span<const std::int32_t> ids, sampling::Sampler& sampler,
                         const GenerateOptions& options,
                         const std::function<bool(std::int32_t)>& on_token);
 
@@ -64,7 +64,7 @@ class Session {
   };
   // Beam search from `ids`; options.n_beams at most SessionOptions::n_beams. Nothing is kept for
   // the next call.
-  SearchResult search(std::span<const std::int32_t> ids, TokenRules& rules,
+  SearchResult search(std::span<const std::int32_t> ids, sampling::TokenRules& rules,
                       const BeamOptions& options);
 
   // Teacher forcing: logits of every position through on_logits(position, logits [vocab_size]).

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
-#include "engine/generation_cases.hpp"
+#include "sampling/generation_cases.hpp"
 
 namespace quern::tests {
 
@@ -87,7 +87,7 @@ TEST_CASE("beam search finds the reference library's sequences and scores", "[be
     about.update(test["options"]);
     if (about.contains("min_new_tokens"))
       about.erase("min_length");  // generate() follows one of them
-    engine::TokenRules rules(rule_options(about, prompt.size()), vocab_size);
+    sampling::TokenRules rules(rule_options(about, prompt.size()), vocab_size);
     TableModel model(test["seed"].get<std::uint32_t>(), vocab_size, options.n_beams, prompt);
     const std::vector<engine::Hypothesis> found = beam_search(model, prompt, rules, options);
     REQUIRE(found.size() == options.n_return);
@@ -107,7 +107,7 @@ TEST_CASE("equal scores go to the lowest beam and id", "[beams]") {
   options.max_length = 3;
   TableModel model(1, 7, 3, {4});
   model.flat = true;
-  engine::TokenRules rules({}, 7);
+  sampling::TokenRules rules({}, 7);
   const std::vector<engine::Hypothesis> found = beam_search(model, Ids{4}, rules, options);
   REQUIRE(found.size() == 3);
   CHECK(found[0].ids == Ids{0, 0});
@@ -120,7 +120,7 @@ TEST_CASE("a search ends at its limits, when interrupted and when nothing may be
   engine::BeamOptions options;
   options.n_beams = 2;
   options.max_length = 4;
-  engine::TokenRules free({}, 23);
+  sampling::TokenRules free({}, 23);
   TableModel full(1, 23, 2, {4, 5, 6, 7});
   CHECK(beam_search(full, Ids{4, 5, 6, 7}, free, options).front().ids.empty());
   CHECK(full.n_steps == 0);
@@ -136,9 +136,9 @@ TEST_CASE("a search ends at its limits, when interrupted and when nothing may be
 
   options.stop_requested = nullptr;
   options.max_length = 4;
-  engine::TokenRuleOptions nothing;
+  sampling::TokenRuleOptions nothing;
   for (std::int32_t id = 0; id < 23; ++id) nothing.suppress.push_back(id);
-  engine::TokenRules none(nothing, 23);
+  sampling::TokenRules none(nothing, 23);
   TableModel model(1, 23, 2, {4});
   CHECK_FALSE(beam_search(model, Ids{4}, none, options).front().finished);
 

@@ -112,9 +112,9 @@ void check_greedy(const model::Model& model, const Expected& expected, double bo
   options.source_length = input.source.size();
   options.cache.k_type = options.cache.v_type = kernels::CacheType::f32;
   engine::Session session(model, pool, options);
-  engine::SamplerOptions greedy;
+  sampling::SamplerOptions greedy;
   greedy.temperature = 0;
-  engine::Sampler sampler(greedy, model.contract.vocab_size);
+  sampling::Sampler sampler(greedy, model.contract.vocab_size);
   std::size_t step = 0;
   std::vector<std::int32_t> prompt;
   if (input.source.empty()) {

@@ -56,7 +56,7 @@ struct Searched {
 void check_search(const Contract& contract, const Searched& s) {
   const TinyModel tiny = make_model(contract, "q8");
   const std::size_t vocab_size = tiny.model->contract.vocab_size;
-  engine::TokenRules rules({}, vocab_size);
+  sampling::TokenRules rules({}, vocab_size);
   FreshModel fresh(*tiny.model, s.source, s.prompt, s.options.n_beams);
   const std::vector<engine::Hypothesis> expected = beam_search(fresh, s.prompt, rules, s.options);
   for (const std::size_t n_threads : {1, 2}) {
@@ -113,7 +113,7 @@ TEST_CASE("the cache of a search holds what beams share once", "[search]") {
   options.cache.max_tokens = 200;
   options.n_beams = 4;
   engine::Session session(*tiny.model, pool, options);
-  engine::TokenRules rules({}, 101);
+  sampling::TokenRules rules({}, 101);
   session.search(random_ids(128, 101), rules, beams(4, 133));
   const std::uint64_t token = 3 * 2 * (12 + 20);  // layers, KV heads, d_k + d_v
   CHECK(session.cache().bytes().payload >= 128 * token);
@@ -129,9 +129,9 @@ TEST_CASE("greedy decoding of an encoder-decoder is a search with one beam", "[s
   engine::Session session(*tiny.model, pool, options);
   const Ids source = random_ids(30, 101, 8);
   session.encode(source);
-  engine::SamplerOptions greedy;
+  sampling::SamplerOptions greedy;
   greedy.temperature = 0;
-  engine::Sampler sampler(greedy, 101);
+  sampling::Sampler sampler(greedy, 101);
   Ids ids;
   engine::GenerateOptions generate;
   generate.max_new_tokens = 20;
@@ -140,7 +140,7 @@ TEST_CASE("greedy decoding of an encoder-decoder is a search with one beam", "[s
     return true;
   });
   session.encode(source);
-  engine::TokenRules rules({}, 101);
+  sampling::TokenRules rules({}, 101);
   engine::BeamOptions one;
   one.max_length = 21;
   CHECK(session.search(Ids{1}, rules, one).hypotheses.front().ids == ids);
@@ -158,7 +158,7 @@ TEST_CASE("sources and models that cannot be are refused", "[search]") {
   CHECK_THROWS_AS(session.encode({}), base::Error);
   CHECK_THROWS_AS(session.encode(random_ids(9, 57)), base::Error);
   CHECK_THROWS_AS(session.encode(Ids{57}), base::Error);  // the encoder's own vocabulary
-  engine::TokenRules rules({}, 101);
+  sampling::TokenRules rules({}, 101);
   CHECK_THROWS_AS(session.search(Ids{1}, rules, beams(1, 9)), base::Error);  // nothing encoded
 
   options.source_length = 2049;  // one more than the position table has

@@ -13,14 +13,14 @@ namespace {
 
 using engine::FinishReason;
 using engine::GenerateOptions;
-using engine::Sampler;
+using sampling::Sampler;
 using engine::Session;
 using Ids = std::vector<std::int32_t>;
 
 struct Fixture {
   TinyModel tiny = make_model(tiny_contract(), "q8");
   base::ThreadPool pool{2};
-  engine::SamplerOptions greedy;
+  sampling::SamplerOptions greedy;
 
   Fixture() { greedy.temperature = 0; }
 
@@ -33,7 +33,7 @@ struct Fixture {
 
   Ids generate(Session& session, const Ids& prompt, const GenerateOptions& generate_options,
                FinishReason expected) {
-    Sampler sampler(greedy, tiny.model->contract.vocab_size);
+    sampling::Sampler sampler(greedy, tiny.model->contract.vocab_size);
     Ids ids;
     CHECK(session.generate(prompt, sampler, generate_options, [&](std::int32_t id) {
       ids.push_back(id);
@@ -114,7 +114,7 @@ TEST_CASE("generation ends at a stop id, at the limits and when the caller says 
   CHECK(f.generate(session, prompt, o, FinishReason::length).size() == 64 - 10 + 1);
   CHECK(session.tokens().size() == 64);
 
-  Sampler sampler(f.greedy, 101);
+  sampling::Sampler sampler(f.greedy, 101);
   std::size_t n = 0;
   CHECK(session.generate(prompt, sampler, o, [&](std::int32_t) { return ++n < 4; }) ==
         FinishReason::interrupted);
@@ -124,7 +124,7 @@ TEST_CASE("generation ends at a stop id, at the limits and when the caller says 
 TEST_CASE("a prompt that does not fit is refused before any work", "[session]") {
   Fixture f;
   Session session(*f.tiny.model, f.pool, f.options(32));
-  Sampler sampler(f.greedy, 101);
+  sampling::Sampler sampler(f.greedy, 101);
   const auto never = [](std::int32_t) { return true; };
   try {
     session.generate(random_ids(33, 101), sampler, {10, {}, false}, never);

@@ -70,11 +70,11 @@ Task make_task(const LoadedModel& loaded, const RunOptions& options) {
   return task;
 }
 
-engine::FinishReason generate(engine::Session& session, const Task& task, const engine::SamplerOptions& sampling,
+engine::FinishReason generate(engine::Session& session, const Task& task, const sampling::SamplerOptions& sampling,
                               const LoadedModel& loaded, AnswerPrinter& printer) {
   const std::size_t vocab_size = loaded.model->contract.vocab_size;
   if (!task.source.empty()) session.encode(task.source);
-  engine::TokenRules rules(task.plan.rules, vocab_size);
+  sampling::TokenRules rules(task.plan.rules, vocab_size);
   if (task.plan.beams.n_beams > 1) {
     engine::BeamOptions beams = task.plan.beams;
     beams.stop_requested = interrupted;
@@ -82,7 +82,7 @@ engine::FinishReason generate(engine::Session& session, const Task& task, const 
     printer.answers(found.hypotheses, beams.ends);
     return found.reason;
   }
-  engine::Sampler sampler(sampling, vocab_size);
+  sampling::Sampler sampler(sampling, vocab_size);
   if (task.plan.rules.allowed != 0) sampler.set_allowed(task.plan.rules.allowed);
   if (rules.active()) sampler.set_rules(std::move(rules));
   engine::GenerateOptions options;
@@ -108,7 +108,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
   const Clock::time_point tokenize_start = Clock::now();
   const Task task = make_task(loaded, options);
   const double tokenize_seconds = seconds_since(tokenize_start);
-  const engine::SamplerOptions sampling = sampler_options(contract, options);
+  const sampling::SamplerOptions sampling = sampler_options(contract, options);
   const bool searches = task.plan.beams.n_beams > 1;
   const std::string search = engine::search_description(task.plan, sampling.temperature == 0);
   if (searches || contract.kind == contract::ModelKind::encoder_decoder) std::cerr << "quern: " << search << "\n";

@@ -2,16 +2,16 @@
 
 #include <cmath>
 
-#include "engine/scores.hpp"
+#include "sampling/scores.hpp"
 
 namespace quern::tool {
 
 std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation) {
-  engine::check_finite(logits, 0);
+  sampling::check_finite(logits, 0);
   std::vector<float> scores(logits.begin(), logits.end());
-  if (activation == Activation::softmax) engine::log_softmax(scores);
+  if (activation == Activation::softmax) sampling::log_softmax(scores);
   std::vector<Ranked> ranked;
-  for (const std::size_t i : engine::best_indexes(scores, k)) {
+  for (const std::size_t i : sampling::best_indexes(scores, k)) {
     const double score = scores[i];
     ranked.push_back({i, activation == Activation::softmax ? std::exp(score) : 1 / (1 + std::exp(-score))});
   }

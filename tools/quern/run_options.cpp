@@ -86,9 +86,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
              "  quern run -m MODEL -f prompt.txt --output json | jq -r .text");
 }
 
-engine::SamplerOptions sampler_options(const contract::Contract& contract, const RunOptions& options) {
+sampling::SamplerOptions sampler_options(const contract::Contract& contract, const RunOptions& options) {
   const contract::Generation& defaults = contract.generation;
-  engine::SamplerOptions sampler;
+  sampling::SamplerOptions sampler;
   const bool samples = defaults.sample.value_or(contract.kind == contract::ModelKind::decoder);
   const bool greedy = !samples && !options.temperature;
   sampler.temperature = greedy ? 0.0 : options.temperature.value_or(defaults.temperature.value_or(sampler.temperature));

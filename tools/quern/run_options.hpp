@@ -24,7 +24,7 @@ void add_run_options(CLI::App& app, RunOptions& options);
 
 // What the user says, else what the checkpoint says, else quern's defaults: a decoder samples, an
 // encoder-decoder does not.
-engine::SamplerOptions sampler_options(const contract::Contract& contract, const RunOptions& options);
+sampling::SamplerOptions sampler_options(const contract::Contract& contract, const RunOptions& options);
 
 // The request about search and lengths, finished.
 engine::GenerationRequest generation_request(const RunOptions& options);

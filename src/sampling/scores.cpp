@@ -1,4 +1,4 @@
-#include "engine/scores.hpp"
+#include "sampling/scores.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/strings.hpp"
 
-namespace quern::engine {
+namespace quern::sampling {
 
 void check_finite(std::span<const float> logits, std::size_t step) {
   constexpr std::uint32_t kExponent = 0x7F800000;
@@ -52,4 +52,4 @@ std::vector<std::size_t> best_indexes(std::span<const float> values, std::size_t
   return best;
 }
 
-}  // namespace quern::engine
+}  // namespace quern::sampling

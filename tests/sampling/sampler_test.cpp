@@ -1,5 +1,5 @@
 // Sampling: edge values of every option, total order, reproducible draws (reliability J10, J11).
-#include "engine/sampler.hpp"
+#include "sampling/sampler.hpp"
 
 #include <cmath>
 #include <limits>
@@ -8,14 +8,14 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
-#include "engine/random.hpp"
+#include "sampling/random.hpp"
 
 namespace quern::tests {
 
 namespace {
 
-using engine::Sampler;
-using engine::SamplerOptions;
+using sampling::Sampler;
+using sampling::SamplerOptions;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -189,7 +189,7 @@ TEST_CASE("a seed fixes the draws, another seed changes them", "[sampler]") {
   CHECK(draws(1) != draws(2));
   CHECK(draws(0) != draws(1));
   // The generator itself, pinned: SplitMix64 by counter.
-  engine::Random random(0);
+  sampling::Random random(0);
   double sum = 0;
   for (int i = 0; i < 100000; ++i) {
     const double u = random.uniform();

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/token_rules.hpp"
+#include "sampling/token_rules.hpp"
 
-namespace quern::engine {
+namespace quern::sampling {
 
 struct SamplerOptions {
   double temperature = 0.8;     // 0: greedy
@@ -42,4 +42,4 @@ class Sampler {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace quern::engine
+}  // namespace quern::sampling

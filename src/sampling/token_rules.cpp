@@ -1,12 +1,12 @@
-#include "engine/token_rules.hpp"
+#include "sampling/token_rules.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/error.hpp"
-#include "engine/scores.hpp"
+#include "sampling/scores.hpp"
 
-namespace quern::engine {
+namespace quern::sampling {
 
 namespace {
 
@@ -103,4 +103,4 @@ void TokenRules::apply(std::span<const std::int32_t> sequence, std::span<float> 
   if (o.renormalize) log_softmax(scores);
 }
 
-}  // namespace quern::engine
+}  // namespace quern::sampling

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace quern::engine {
+namespace quern::sampling {
 
 // "Sequence" is all ids so far, the prompt (of an encoder-decoder: what the decoder's input begins
 // with) included.
@@ -52,4 +52,4 @@ class TokenRules {
   std::vector<std::uint8_t> seen_;  // marks of penalize_repetition, all zero between calls
 };
 
-}  // namespace quern::engine
+}  // namespace quern::sampling

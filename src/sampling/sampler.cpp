@@ -1,4 +1,4 @@
-#include "engine/sampler.hpp"
+#include "sampling/sampler.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
-#include "engine/random.hpp"
-#include "engine/scores.hpp"
+#include "sampling/random.hpp"
+#include "sampling/scores.hpp"
 
-namespace quern::engine {
+namespace quern::sampling {
 
 namespace {
 
@@ -203,4 +203,4 @@ void Sampler::accept(std::int32_t id) {
   s.history[s.n_history++ % s.history.size()] = id;
 }
 
-}  // namespace quern::engine
+}  // namespace quern::sampling

@@ -11,7 +11,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/mapped_file.hpp"
-#include "engine/token_rules.hpp"
+#include "sampling/token_rules.hpp"
 
 namespace quern::tests {
 
@@ -25,8 +25,8 @@ inline std::vector<std::int32_t> ids_of(const base::Json& list) {
 }
 
 // Options in the reference library's names.
-inline engine::TokenRuleOptions rule_options(const base::Json& o, std::size_t prompt_length) {
-  engine::TokenRuleOptions rules;
+inline sampling::TokenRuleOptions rule_options(const base::Json& o, std::size_t prompt_length) {
+  sampling::TokenRuleOptions rules;
   rules.prompt_length = prompt_length;
   rules.max_length = o.value("max_length", std::size_t{0});
   if (o.contains("eos_token_id")) rules.ends = ids_of(o["eos_token_id"]);

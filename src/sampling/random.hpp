@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace quern::engine {
+namespace quern::sampling {
 
 class Random {
  public:
@@ -30,4 +30,4 @@ class Random {
   std::uint64_t counter_ = 0;
 };
 
-}  // namespace quern::engine
+}  // namespace quern::sampling

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace quern::engine {
+namespace quern::sampling {
 
 // Input error naming the first logit that is not finite, and `step`; never a token from such a row.
 void check_finite(std::span<const float> logits, std::size_t step);
@@ -17,4 +17,4 @@ void log_softmax(std::span<float> scores);
 // Indexes of the k largest values, best first; equal values by index.
 std::vector<std::size_t> best_indexes(std::span<const float> values, std::size_t k);
 
-}  // namespace quern::engine
+}  // namespace quern::sampling
