@@ -14,12 +14,12 @@ not at all, and a wrong forward fails every one.
 Weights are drawn away from the symmetry of an initialization: norms in 0.5 .. 1.5, biases, sinks and
 position tables not zero. Checkpoints are stored as bfloat16 and both sides compute in float32.
 """
-import argparse, copy, json, pathlib, re, shutil, subprocess, sys, tempfile
+import argparse, copy, json, pathlib, random, re, shutil, subprocess, sys, tempfile
 import numpy as np
 import torch
 import transformers
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 import weight_file
 
 N, VOCAB = 80, 323          # tokens of a case; an odd vocabulary
@@ -54,8 +54,9 @@ def rope(theta=1e4, **more):
     return dict(rope_theta=theta, **(more or dict(rope_type="default")))
 
 
-CAUSAL, SEQ2SEQ, MLM = "causal", "seq2seq", "mlm"
-# name -> (model_type, kind, base, [option sets]); the first option set is the plain one.
+CAUSAL, SEQ2SEQ, MLM, HIDDEN = "causal", "seq2seq", "mlm", "hidden"
+# name -> (model_type, kind, base, [option sets], class unless the Auto class of the kind); the first option set
+# is the plain one.
 VARIANTS = {
     "llama": ("llama", CAUSAL, LL, [
         {}, dict(attention_bias=True), dict(mlp_bias=True), dict(tie_word_embeddings=True), dict(head_dim=20),
@@ -93,15 +94,17 @@ VARIANTS = {
     "gptj": ("gptj", CAUSAL, dict(GPT2, rotary_dim=8), [{}, dict(rotary_dim=12), dict(n_inner=100, activation_function="gelu")]),
     "gpt2": ("gpt2", CAUSAL, GPT2, [{}, dict(n_inner=100), dict(scale_attn_by_inverse_layer_idx=True), dict(scale_attn_weights=False), dict(activation_function="relu"), dict(tie_word_embeddings=False)]),
     "opt": ("opt", CAUSAL, dict(DEC, hidden_size=72, ffn_dim=104, num_hidden_layers=3, num_attention_heads=6, max_position_embeddings=256), [
-        {}, dict(word_embed_proj_dim=40), dict(do_layer_norm_before=False), dict(word_embed_proj_dim=40, do_layer_norm_before=False), dict(enable_bias=False), dict(layer_norm_elementwise_affine=False),
+        {}, dict(word_embed_proj_dim=40), dict(do_layer_norm_before=False), dict(word_embed_proj_dim=40, do_layer_norm_before=False), dict(word_embed_proj_dim=100, tie_word_embeddings=False), dict(enable_bias=False), dict(layer_norm_elementwise_affine=False),
         dict(activation_function="gelu", tie_word_embeddings=False)]),
-    "bloom": ("bloom", CAUSAL, dict(DEC, hidden_size=72, n_layer=3, n_head=6), [{}, dict(n_head=4, hidden_size=64), dict(tie_word_embeddings=False)]),
-    "mpt": ("mpt", CAUSAL, dict(DEC, d_model=72, n_heads=6, n_layers=3, max_seq_len=256, expansion_ratio=2), [{}, dict(attn_config=dict(alibi=True, clip_qkv=0.4)), dict(n_heads=4, attn_config=dict(alibi_bias_max=4)), dict(no_bias=True)]),
+    "bloom": ("bloom", CAUSAL, dict(DEC, hidden_size=72, n_layer=3, n_head=6), [{}, dict(n_head=4, hidden_size=64), dict(n_head=10, hidden_size=80), dict(n_head=12, apply_residual_connection_post_layernorm=True), dict(tie_word_embeddings=False)]),
+    "mpt": ("mpt", CAUSAL, dict(DEC, d_model=72, n_heads=6, n_layers=3, max_seq_len=256, expansion_ratio=2), [{}, dict(attn_config=dict(alibi=True, clip_qkv=0.4)), dict(n_heads=4, attn_config=dict(alibi_bias_max=4)), dict(n_heads=12), dict(n_heads=10, d_model=80), dict(no_bias=True)]),
     "falcon": ("falcon", CAUSAL, dict(DEC, hidden_size=72, num_hidden_layers=3, num_attention_heads=6), [
         dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False),
         dict(new_decoder_architecture=True, num_kv_heads=2, alibi=False), dict(new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1, alibi=False),
         dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=True, bias=True), dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=False, bias=True),
-        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False, bias=True, ffn_hidden_size=100)]),
+        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False, bias=True, ffn_hidden_size=100),
+        *[dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=True, num_attention_heads=n, hidden_size=8 * n) for n in (3, 8, 10, 12, 16, 20)],
+        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=True), dict(new_decoder_architecture=True, num_kv_heads=2, alibi=True)]),
     "mixtral": ("mixtral", CAUSAL, dict(LL, num_local_experts=6, num_experts_per_tok=3), [{}, dict(sliding_window=9), dict(num_experts_per_tok=1), dict(head_dim=20)]),
     "qwen2moe": ("qwen2_moe", CAUSAL, dict(MOE, moe_intermediate_size=56, shared_expert_intermediate_size=88, num_experts=7), [
         {}, dict(norm_topk_prob=True), dict(mlp_only_layers=[1]), dict(decoder_sparse_step=2), dict(use_sliding_window=True, sliding_window=9, max_window_layers=1), dict(qkv_bias=False)]),
@@ -126,6 +129,13 @@ VARIANTS = {
     "marian": ("marian", SEQ2SEQ, dict(BART, pad_token_id=VOCAB - 1, eos_token_id=0, decoder_start_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [dict(scale_embedding=True, activation_function="swish"), dict(scale_embedding=False), dict(activation_function="relu", encoder_layers=1),
                dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=201, tie_word_embeddings=False, pad_token_id=200, decoder_start_token_id=200)]),
     "pegasus": ("pegasus", SEQ2SEQ, dict(BART, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, scale_embedding=True), [{}]),
+    "t5encoder": ("t5", HIDDEN, T5, [{}, dict(feed_forward_proj="gated-gelu"), dict(num_layers=1, num_heads=7)], "T5EncoderModel"),
+    "mt5encoder": ("mt5", HIDDEN, T5, [{}], "MT5EncoderModel"),
+    "umt5encoder": ("umt5", HIDDEN, T5, [{}], "UMT5EncoderModel"),
+    "bartdecoder": ("bart", CAUSAL, dict(BART, pad_token_id=1), [{}, dict(scale_embedding=True, activation_function="relu"), dict(tie_word_embeddings=False)], "BartForCausalLM"),
+    "mbartdecoder": ("mbart", CAUSAL, dict(BART, pad_token_id=1), [{}, dict(scale_embedding=True)], "MBartForCausalLM"),
+    "mariandecoder": ("marian", CAUSAL, dict(BART, pad_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [{}, dict(scale_embedding=True, activation_function="swish")], "MarianForCausalLM"),
+    "pegasusdecoder": ("pegasus", CAUSAL, dict(BART, pad_token_id=0), [{}], "PegasusForCausalLM"),
 }
 KINDS = {CAUSAL: transformers.AutoModelForCausalLM, SEQ2SEQ: transformers.AutoModelForSeq2SeqLM, MLM: transformers.AutoModelForMaskedLM}
 
@@ -148,15 +158,64 @@ def randomize(model, seed):
             p.copy_(value.to(torch.bfloat16).to(p.dtype))
 
 
-def old_spelling(config):
-    """rope_parameters -> rope_theta and rope_scaling, as files before transformers 5 have it."""
+def spellings_of(config, model_type):
+    """-> (suffix, config): as saved, as files before transformers 5 have it, and without what the class supplies"""
+    return [("", config), ("-old", old_spelling(copy.deepcopy(config), model_type)), ("-bare", bare_spelling(config, model_type))]
+
+
+def old_spelling(config, model_type):
+    """rope_parameters -> rope_theta and rope_scaling with "type"; torch_dtype; the other names of a key."""
     values = config.pop("rope_parameters", None)
-    if not isinstance(values, dict) or any(isinstance(v, dict) for v in values.values()): return None
-    values = dict(values)
-    config["rope_theta"] = values.pop("rope_theta", 10000.0)
-    if "partial_rotary_factor" in values: config["partial_rotary_factor"] = values.pop("partial_rotary_factor")
-    config["rope_scaling"] = None if values.get("rope_type", "default") == "default" else values
+    if isinstance(values, dict) and any(isinstance(v, dict) for v in values.values()):
+        if set(values) != {"sliding_attention", "full_attention"}: config["rope_parameters"] = values
+        else:
+            config["rope_local_base_freq"] = values["sliding_attention"].get("rope_theta", 10000.0)
+            values = values["full_attention"]
+    if isinstance(values, dict) and "rope_parameters" not in config:
+        values = dict(values)
+        config["rope_theta"] = values.pop("rope_theta", 10000.0)
+        if "partial_rotary_factor" in values: config["partial_rotary_factor"] = values.pop("partial_rotary_factor")
+        rule = values.pop("rope_type", "default")
+        config["rope_scaling"] = None if rule == "default" else {"rope_type" if rule == "llama3" else "type": rule, **values}
+    if "dtype" in config: config["torch_dtype"] = config.pop("dtype")
+    aliases = getattr(transformers.CONFIG_MAPPING[model_type], "attribute_map", {})
+    for common, own in aliases.items() if model_type in ("gpt2", "gptj", "bloom", "mpt", "distilbert") else ():
+        if own in config and common not in config: config[common] = config.pop(own)   # hidden_size for n_embd: the class takes either
+    for key, old in OLD_KEYS.get(model_type, {}).items():
+        if key in config: config[old] = config.pop(key)
     return config
+
+
+OLD_KEYS = {
+    "falcon": {"num_hidden_layers": "n_layer", "num_attention_heads": "n_head", "num_kv_heads": "n_head_kv"},
+    "gpt_neox": {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"},
+    "bloom": {"hidden_size": "n_embed"},
+}
+
+
+def old_tensors(tensors, model_type):
+    """Names and buffers of files of earlier years: LayerNorm.gamma, no prefix, stored masks, positions and inv_freq."""
+    layers = {m.group(0) for name in tensors if (m := re.match(r".*?\b(?:h|layers|layer)\.\d+\.", name))}
+    named = dict(tensors)
+    def add(where, name, value):
+        for layer in layers if where == "layer" else [where]: named[layer + name] = value.clone().clone()
+    mask, half = torch.ones(1, 1, 8, 8), torch.ones(6)
+    if model_type in ("gpt2", "gptj"): add("layer", "attn.bias", mask); add("layer", "attn.masked_bias", torch.tensor(-1e9))
+    if model_type == "gpt_neox": add("layer", "attention.bias", mask); add("layer", "attention.masked_bias", torch.tensor(-1e9)); add("layer", "attention.rotary_emb.inv_freq", half)
+    if model_type in ("llama", "mistral", "qwen2", "phi3", "stablelm", "mixtral"): add("layer", "self_attn.rotary_emb.inv_freq", half)
+    if model_type in ("bert", "roberta", "distilbert", "albert", "xlm-roberta"):
+        prefix = "roberta." if "roberta" in model_type else model_type + "."
+        add(prefix, "embeddings.position_ids", torch.arange(8)[None])
+    if model_type == "bert": named = {re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", n)): t for n, t in named.items()}
+    if model_type in ("gpt2", "bloom"): named = {n.removeprefix("transformer."): t for n, t in named.items()}
+    return named
+
+
+def bare_spelling(config, model_type):
+    """without the keys whose value is the class's default"""
+    defaults = transformers.CONFIG_MAPPING[model_type]().to_dict()
+    keep = ("architectures", "model_type", "vocab_size")
+    return {k: v for k, v in config.items() if k in keep or k not in defaults or v != defaults[k]}
 
 
 class Quantized:
@@ -227,11 +286,11 @@ def quantized_activations(x, group):
     return out
 
 
-def make(path, model_type, kind, options, seed):
+def make(path, model_type, kind, options, seed, model_class=None):
     """-> the stored checkpoint at path, and logits(): the reference's expected tensors, computed when called."""
     config = transformers.AutoConfig.for_model(model_type, **copy.deepcopy(options))
     config._attn_implementation = config._experts_implementation = "eager"
-    model = KINDS[kind].from_config(config).float().eval()
+    model = (getattr(transformers, model_class)(config) if model_class else KINDS[kind].from_config(config)).float().eval()
     randomize(model, seed)
     model.tie_weights()
     copy.deepcopy(model).to(torch.bfloat16).save_pretrained(path)  # a copy: buffers such as inv_freq stay float32
@@ -247,11 +306,14 @@ def expected_of(model, config, kind, seed, n):
             logits = model(input_ids=ids, decoder_input_ids=decoder, use_cache=False).logits[0]
             expected["decoder_input_ids"] = decoder[0].to(torch.int32)
         elif kind == MLM:
+            if config.pad_token_id is not None: ids[0, [4, 5, n // 2]] = config.pad_token_id   # some models do not count them
             types = torch.zeros_like(ids)
             if getattr(config, "type_vocab_size", 1) > 1: types[:, n // 2:] = config.type_vocab_size - 1; expected["token_type_ids"] = types[0].to(torch.int32)
             call = dict(input_ids=ids)
             if "token_type_ids" in expected: call["token_type_ids"] = types
             logits = model(**call).logits[0]
+            expected["input_ids"] = ids[0].to(torch.int32)
+        elif kind == HIDDEN: logits = model(input_ids=ids).last_hidden_state[0]
         else: logits = model(input_ids=ids, use_cache=False).logits[0]
     expected["logits"] = logits.float().contiguous()
     return expected
@@ -279,43 +341,88 @@ def compare(tools, expected, kind, work, bound):
     args = [tools.quern, "logits", "--deterministic", "-m", work / "m", "--ids-file", work / "ids"]
     if kind == SEQ2SEQ: (work / "enc").write_text(text(expected["input_ids"])); args += ["--encoder-ids-file", work / "enc"]
     if "token_type_ids" in expected: (work / "tt").write_text(text(expected["token_type_ids"])); args += ["--token-types-file", work / "tt"]
-    if kind != MLM: args += ["-ctk", "f32", "-ctv", "f32"]
-    run(*args, "-o", work / "o.npy")
+    if kind not in (MLM, HIDDEN): args += ["-ctk", "f32", "-ctv", "f32"]
+    run(*args, "--hidden" if kind == HIDDEN else "-o", work / "o.npy")
     got, want = np.load(work / "o.npy").astype(np.float64), expected["logits"].double().numpy()
     if got.shape != want.shape: raise RuntimeError(f"shape {got.shape} != {want.shape}")
     error = np.abs(got - want).max() / want.std()
     if not error < bound: raise RuntimeError(f"largest error {error:.2e} of std")
-    if kind != MLM:
+    if kind not in (MLM, HIDDEN):
         run(*args, "-ub", "1", "-o", work / "s.npy")
         if np.load(work / "s.npy").tobytes() != np.load(work / "o.npy").tobytes(): raise RuntimeError("token by token differs from one prefill")
     return error
 
 
-def cases(names, quantized):
-    for name, (model_type, kind, base, options) in VARIANTS.items():
+def cases(names):
+    for name, (model_type, kind, base, options, *model_class) in VARIANTS.items():
         if names and not any(name.startswith(n) for n in names): continue
         for i, option in enumerate(options):
-            # quern stores this table times its projection, so its rows are not those of the reference.
-            if quantized and "word_embed_proj_dim" in option: continue
-            yield name, f"{name}-{i}", model_type, kind, {**base, **option}, option
+            yield name, f"{name}-{i}", (model_type, kind, {**base, **option}), option, *(model_class or [None])
+
+
+def shaped(base, draw):
+    """Other widths, depths and head counts, where the base has them."""
+    b, even = dict(base), lambda low, high: 2 * draw.randint(low // 2, high // 2)
+    heads = draw.choice([1, 2, 3, 4, 5, 6, 8])
+    width = heads * even(8, 26)
+    if "n_embd" in b: b.update(n_embd=width, n_head=heads)
+    if "n_heads" in b and "d_model" in b: b.update(d_model=width, n_heads=heads)
+    if "n_heads" in b and "dim" in b: b.update(dim=width, n_heads=heads, hidden_dim=draw.randint(20, 150))
+    if "num_heads" in b: b.update(d_model=draw.randint(20, 90), d_kv=draw.randint(5, 30), num_heads=heads, d_ff=draw.randint(20, 150))
+    if "encoder_attention_heads" in b: b.update(d_model=60 * draw.choice([1, 2]), encoder_attention_heads=draw.choice([1, 2, 3, 5, 6]), decoder_attention_heads=draw.choice([1, 2, 3, 5, 6]), encoder_ffn_dim=draw.randint(20, 150), decoder_ffn_dim=draw.randint(20, 150), decoder_layers=draw.randint(1, 4), encoder_layers=draw.randint(1, 4))
+    if "n_head" in b and "hidden_size" in b: b.update(hidden_size=width, n_head=heads)
+    if "num_attention_heads" in b:
+        b.update(hidden_size=width, num_attention_heads=heads)
+        if "num_key_value_heads" in b: b["num_key_value_heads"] = heads if "kv_lora_rank" in b else draw.choice([n for n in range(1, heads + 1) if heads % n == 0])
+    if "head_dim" in b: b["head_dim"] = even(8, 40)
+    for key in ("intermediate_size", "ffn_dim", "moe_intermediate_size", "shared_expert_intermediate_size", "n_inner"):
+        if key in b: b[key] = draw.randint(20, 150)
+    for key in ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"):
+        if key in b: b[key] = draw.randint(1, 7)
+    for key in ("kv_lora_rank", "q_lora_rank"):
+        if key in b: b[key] = draw.randint(9, 70)
+    for key in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "index_head_dim"):
+        if key in b: b[key] = even(8, 40)
+    if "index_head_dim" in b: b["index_head_dim"] = b["qk_rope_head_dim"] + even(2, 20)
+    if "sliding_window" in b: b["sliding_window"] = draw.randint(1, 60)
+    return b
+
+
+def random_cases(names, count, seed):
+    """`count` mixtures of each family's options, over other shapes"""
+    for name, (model_type, kind, base, options, *model_class) in VARIANTS.items():
+        if names and not any(name.startswith(n) for n in names): continue
+        for i in range(count):
+            draw = random.Random(f"{name} {seed} {i}")
+            mixed = {}
+            for option in [options[0], *draw.sample(options, min(len(options), draw.randint(1, 3)))]: mixed.update(option)
+            mixed = {**mixed, **({} if draw.random() < 0.5 else {k: v for k, v in draw.choice(list(COMMON.values())).items()})} if kind == CAUSAL and draw.random() < 0.5 else mixed
+            shape = shaped({**base, **{k: v for k, v in mixed.items() if k not in base}}, draw)
+            kept = {k: v for k, v in mixed.items() if k not in shape or not isinstance(v, int) or isinstance(v, bool)}
+            yield name, f"{name}-r{i}", (model_type, kind, {**shape, **kept}), {**shape, **kept}, *(model_class or [None])
+
+
+COMMON = {"tied": dict(tie_word_embeddings=True), "untied": dict(tie_word_embeddings=False), "eps": dict(rms_norm_eps=1e-3, layer_norm_eps=1e-3, layer_norm_epsilon=1e-3)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("quern"); parser.add_argument("convert"); parser.add_argument("names", nargs="*")
     parser.add_argument("--type", default="f32"); parser.add_argument("--keep", type=pathlib.Path); parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N random mixtures of options and shapes a family, instead of the list")
     a = parser.parse_args()
     transformers.logging.set_verbosity_error(); transformers.utils.logging.disable_progress_bar(); torch.set_num_threads(1)
     good, bad, largest = 0, [], 0.0
-    for name, label, model_type, kind, options, option in cases(a.names, a.type != "f32"):
+    for name, label, (model_type, kind, options), option, model_class in random_cases(a.names, a.random, a.seed) if a.random else cases(a.names):
         with tempfile.TemporaryDirectory() as t:
             work = pathlib.Path(t); source = work / "src"
-            try: reference = make(source, model_type, kind, options, a.seed)
+            try: reference = make(source, model_type, kind, options, a.seed, model_class)
             except Exception as error: print(f"{label}: reference cannot be made: {str(error)[:150]}"); continue
-            spellings = [("", json.loads((source / "config.json").read_text()))]
-            if kind == CAUSAL and (old := old_spelling(dict(spellings[0][1]))) is not None: spellings.append(("-old", old))
-            for suffix, config in spellings:
+            stored = load_file(source / "model.safetensors")
+            for suffix, config in spellings_of(json.loads((source / "config.json").read_text()), model_type):
                 (source / "config.json").write_text(json.dumps(config, indent=1))
+                if suffix == "-old": save_file(old_tensors(stored, model_type), source / "model.safetensors")
+                if suffix == "-bare": save_file(stored, source / "model.safetensors")
                 try: largest = max(largest, check(a, source, reference, kind, work)); good += 1
                 except Exception as error: bad.append(label + suffix); print(f"{label}{suffix} {json.dumps(option)[:160]}: {error}", flush=True)
                 shutil.rmtree(work / "m", ignore_errors=True)

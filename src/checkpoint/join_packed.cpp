@@ -182,6 +182,9 @@ std::vector<SourceTensor> join_packed(std::vector<SourceTensor> tensors, std::st
       result.push_back(std::move(tensors[i]));
     }
   }
+  if (parts.n_doubtful_zeros() != 0)
+    notices.push_back(cat(parts.n_doubtful_zeros(), " GPTQ zero point(s) are stored as all ones: read as 2^bits, ",
+                          "which old kernels wrapped to 0"));
   if (n_dropped != 0)
     notices.push_back(cat(n_dropped, " scale(s) of activations or caches are ignored"));
   if (n_joined == 0 && !parts.config().method.empty())

@@ -65,6 +65,18 @@ std::uint64_t bits_of(const PackedParts& parts, const SourceTensor& qzeros, std:
   return bits;
 }
 
+// Stored zero points of all ones. One more needs another bit: most implementations take 2^bits, old kernels
+// of the tool that writes this format wrapped it to 0. Only the first version adds one.
+std::uint64_t doubtful_zeros(const GptqParts& parts, std::uint64_t n_groups) {
+  std::uint64_t n = 0;
+  for (std::uint64_t g = 0; parts.zero_offset != 0 && g < n_groups; ++g) {
+    const PackedWords words{parts.zeros, 1, g * (parts.out * parts.bits / 32)};
+    for (std::uint64_t row = 0; row < parts.out; ++row)
+      n += words.bits(row * parts.bits, parts.bits) == (1u << parts.bits) - 1;
+  }
+  return n;
+}
+
 }  // namespace
 
 std::optional<SourceTensor> join_gptq(PackedParts& parts, const SourceTensor& main) {
@@ -92,6 +104,7 @@ std::optional<SourceTensor> join_gptq(PackedParts& parts, const SourceTensor& ma
   const std::uint64_t group = group_of(parts, scales, columns, n_groups);
   GptqParts all{.words = main.bytes, .zeros = qzeros.bytes, .scales = &scales, .out = out,
                 .bits = bits, .zero_offset = parts.config().format == "gptq_v2" ? 0 : 1};
+  parts.count_doubtful_zeros(doubtful_zeros(all, n_groups));
   if (g_idx != nullptr) all.order = column_order(parts, *g_idx, columns, group, n_groups);
   const std::string name = base::cat("GPTQ int", bits, ", ", group_name(group, columns),
                                      all.order.empty() ? "" : " in activation order");

@@ -37,6 +37,9 @@ class PackedParts {
   const SourceTensor* find(const std::string& name) const;
   bool taken(const SourceTensor& tensor) const;
   std::string place(std::string_view tensor) const;  // for error lines
+  // Stored zero points that implementations read differently (see packed_gptq.cpp): they become a notice.
+  void count_doubtful_zeros(std::uint64_t n) { n_doubtful_zeros_ += n; }
+  std::uint64_t n_doubtful_zeros() const { return n_doubtful_zeros_; }
 
  private:
   const std::vector<SourceTensor>& tensors_;
@@ -44,6 +47,7 @@ class PackedParts {
   std::vector<bool> taken_;
   PackedConfig config_;
   std::string where_;
+  std::uint64_t n_doubtful_zeros_ = 0;
 };
 
 std::string shape_text(const std::vector<std::uint64_t>& shape);

@@ -62,6 +62,9 @@ struct PositionTable {           // a table added to the token embedding
   std::size_t rows;
   std::size_t offset;            // row = position + offset
   std::optional<SinusoidOrder> order;  // sinusoidal only
+  std::optional<std::size_t> pad = {};   // encoders: a token with this id has row offset - 1, and the ones
+                                         // after it count on as if it were not there
+  bool after_project = false;    // width d_model, added to the projected embedding; else d_embed, before it
 };
 
 // ---- attention --------------------------------------------------------------------------------------
@@ -96,9 +99,11 @@ struct Indexer {
   std::optional<std::string> rope;  // name in Contract::ropes; its dims are the first of q_h and k
 };
 enum class AttentionSource { self, encoder };  // whose stream K and V come from
+enum class BiasRound { bf16 };
 struct Alibi {
   std::vector<float> slopes;     // [n_heads]
   bool before_scale;             // true: (qk + slope j) * scale
+  std::optional<BiasRound> round = {};  // bf16: the bias is bf16(slope * bf16(j))
 };
 struct Attention {
   AttentionSource source;        // encoder: cross-attention, no mask but the encoder's length
@@ -187,7 +192,7 @@ struct Embedding {
   std::optional<PositionTable> positions;
   std::size_t token_types;
   std::optional<std::string> norm;      // on the sum, width d_embed
-  bool project_in, project_bias;        // a matrix d_embed -> d_model, last
+  bool project_in, project_bias;        // a matrix d_embed -> d_model; only positions may follow it
 };
 // The encoder's input where it is not the decoder's: other positions or norm, perhaps another vocabulary.
 struct EncoderEmbedding {
@@ -256,6 +261,7 @@ struct Head {
 struct Pooling {
   Pool mode;
   bool normalize;                       // to length 1
+  std::optional<std::size_t> max_tokens = {};  // a longer text is cut, special tokens included
 };
 
 // ---- what is not architecture -------------------------------------------------------------------------

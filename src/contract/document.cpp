@@ -22,7 +22,9 @@ Json embedding_document(const Embedding& embedding) {
     positions = {{"kind", enum_name(table->kind, kPositionTableKinds)},
                  {"rows", table->rows},
                  {"offset", table->offset},
-                 {"order", optional_word(table->order, kSinusoidOrders)}};
+                 {"order", optional_word(table->order, kSinusoidOrders)},
+                 {"pad", table->pad ? Json(*table->pad) : Json(nullptr)},
+                 {"after_project", table->after_project}};
   return {{"d_embed", embedding.d_embed},
           {"scale", embedding.scale},
           {"positions", std::move(positions)},
@@ -126,7 +128,8 @@ Json contract_document(const Contract& contract) {
   out["pooling"] = nullptr;
   if (contract.pooling)
     out["pooling"] = {{"mode", enum_name(contract.pooling->mode, kPools)},
-                      {"normalize", contract.pooling->normalize}};
+                      {"normalize", contract.pooling->normalize},
+                      {"max_tokens", optional_document(contract.pooling->max_tokens)}};
   out["cache"] = {{"k", kCacheGranularity},
                   {"v", kCacheGranularity},
                   {"values_per_token", cache_values_per_token(contract)},

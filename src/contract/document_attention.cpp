@@ -19,7 +19,9 @@ Json mask_document(const Mask& mask) {
 }
 
 Json alibi_document(const Alibi& alibi) {
-  return {{"slopes", floats_document(alibi.slopes)}, {"before_scale", alibi.before_scale}};
+  return {{"slopes", floats_document(alibi.slopes)},
+          {"before_scale", alibi.before_scale},
+          {"round", alibi.round ? Json(enum_name(*alibi.round, kBiasRounds)) : Json(nullptr)}};
 }
 
 Json relative_bias_document(const RelativeBias& bias) {

@@ -156,7 +156,7 @@ void add_embedding(const Contract& contract, const Embedding& embedding, std::ui
   parts.embedding += (own_vocab + embedding.token_types) * d_embed;
   if (embedding.project_in) parts.embedding += d * d_embed + (embedding.project_bias ? d : 0);
   if (embedding.positions && embedding.positions->kind == PositionTableKind::learned)
-    parts.positions += embedding.positions->rows * d_embed;
+    parts.positions += embedding.positions->rows * (embedding.positions->after_project ? d : d_embed);
   parts.norms += norm_size(contract, embedding.norm, d_embed);
 }
 

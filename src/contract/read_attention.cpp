@@ -29,6 +29,7 @@ Alibi read_alibi(JsonObject object) {
   Alibi alibi{};
   alibi.slopes = read_floats(object, "slopes", kMaxWidth);
   alibi.before_scale = object.get_bool("before_scale");
+  alibi.round = read_nullable(object, "round", [&] { return object.get_enum("round", kBiasRounds); });
   object.finish();
   return alibi;
 }

@@ -15,6 +15,8 @@ PositionTable read_positions(JsonObject object) {
   out.offset = read_count(object, "offset");
   out.order =
       read_nullable(object, "order", [&] { return object.get_enum("order", kSinusoidOrders); });
+  out.pad = read_optional_count(object, "pad");
+  out.after_project = object.get_bool("after_project");
   object.finish();
   return out;
 }
@@ -74,6 +76,7 @@ std::optional<Pooling> read_pooling(JsonObject& root) {
   return read_nullable(root, "pooling", [&] {
     JsonObject object = root.get_object("pooling");
     Pooling out{};
+    out.max_tokens = read_optional_count(object, "max_tokens");
     out.mode = object.get_enum("mode", kPools);
     out.normalize = object.get_bool("normalize");
     object.finish();

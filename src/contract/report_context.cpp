@@ -124,7 +124,7 @@ std::string position_text(const Contract& contract, const Op& op) {
   std::string text = rotation(contract, a.rope, cat(a.d_k));
   if (a.alibi)
     text += cat("\nALiBi, added ", a.alibi->before_scale ? "before" : "after",
-                " the scale, slopes:", table_text(a.alibi->slopes));
+                " the scale", a.alibi->round ? ", rounded to bf16" : "", ", slopes:", table_text(a.alibi->slopes));
   if (a.relative_bias) text += bias_text(*a.relative_bias);
   return text;
 }
@@ -134,7 +134,9 @@ void add_table_row(const std::string& label, const Embedding& embedding,
   const auto& table = embedding.positions;
   if (!table) return;
   std::string text = cat(base::enum_name(table->kind, kPositionTableKinds), ", ",
-                         grouped(table->rows), " rows, row = position + ", table->offset);
+                         grouped(table->rows), " rows, row = position + ", table->offset,
+                         table->pad ? cat(" (token ", *table->pad, " is not counted)") : "",
+                         table->after_project ? ", added after the projection" : "");
   if (table->order)
     text += cat(", sines and cosines ",
                 *table->order == SinusoidOrder::halves ? "in two halves" : "interleaved");

@@ -74,14 +74,18 @@ std::string norm_equation(const Norm& norm) {
 std::string embedding_equation(const EquationNames& names, const Embedding& embedding) {
   std::string text = scaled(embedding.scale, "E[token]");
   if (embedding.token_types > 0) text += " + T[type]";
+  std::string position;
   if (embedding.positions)
-    text += embedding.positions->offset == 0
-                ? " + P[position]"
-                : cat(" + P[position + ", embedding.positions->offset, "]");
+    position = embedding.positions->offset == 0
+                   ? " + P[position]"
+                   : cat(" + P[position + ", embedding.positions->offset, "]");
+  const bool last = embedding.positions && embedding.positions->after_project;
+  if (!last) text += position;
   if (embedding.norm) text = applied(names.norm(*embedding.norm), text);
   if (embedding.project_in)
     text = cat("Wp ", embedding.norm ? text : cat("(", text, ")"),
                embedding.project_bias ? " + bp" : "");
+  if (last) text += position;
   return cat("X_0 = ", text);
 }
 

@@ -17,13 +17,15 @@ std::string linear(std::string_view name, std::string_view input, bool bias) {
 // Scores of query i over key j, with everything that changes them.
 std::string score_equation(const Attention& op) {
   const std::string factor = op.scale == 1 ? "" : cat(number_text(op.scale), " * ");
+  const bool rounded = op.alibi && op.alibi->round;
+  const std::string bias = rounded ? "bf16(slope_h * bf16(j))" : "slope_h * j";
   std::string score = factor + "q_i k_j";
-  if (op.alibi && op.alibi->before_scale) score = factor + "(q_i k_j + slope_h * j)";
+  if (op.alibi && op.alibi->before_scale) score = cat(factor, "(q_i k_j + ", bias, ")");
   if (op.softcap) {
     const std::string cap = number_text(*op.softcap);
     score = cat(cap, " * tanh((", score, ") / ", cap, ")");
   }
-  if (op.alibi && !op.alibi->before_scale) score += " + slope_h * j";
+  if (op.alibi && !op.alibi->before_scale) score += " + " + bias;
   if (op.relative_bias) score += " + B[bucket(j - i), h]";
   return cat("s_ij = ", score, " where j is visible to i, else -inf");
 }

@@ -93,7 +93,10 @@ ReportSection embedding_point(const Contract& contract) {
   if (const auto& pooling = contract.pooling)
     out.rows.push_back(
         {"embedding of a text", cat(base::enum_name(pooling->mode, kPools),
-                                    pooling->normalize ? ", to length 1" : ", length as it is")});
+                                    pooling->normalize ? ", to length 1" : ", length as it is",
+                                    pooling->max_tokens
+                                        ? cat(", of at most ", grouped(*pooling->max_tokens), " tokens")
+                                        : "")});
   return out;
 }
 

@@ -29,7 +29,9 @@ void add_embedding(TensorList& list, const std::string& prefix, const Embedding&
                    std::size_t own_vocab) {
   if (own_vocab > 0) list.matrix(prefix + "tokens", own_vocab, spec.d_embed, TensorRole::embedding);
   if (spec.positions) {
-    list.table(prefix + "positions", spec.positions->rows, spec.d_embed, TensorRole::positions);
+    list.table(prefix + "positions", spec.positions->rows,
+               spec.positions->after_project ? list.contract.d_model : spec.d_embed,
+               TensorRole::positions);
     list.specs.back().computed = spec.positions->kind == PositionTableKind::sinusoidal;
   }
   if (spec.token_types > 0)

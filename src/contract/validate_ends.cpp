@@ -21,9 +21,18 @@ void check_embedding(const Rules& rules, const std::string& path, const Embeddin
   rules.range(path + ".positions.offset", table.offset, 0, kMaxPositions);
   rules.require(table.order.has_value() == (table.kind == PositionTableKind::sinusoidal),
                 path + ".positions.order", "is given for sinusoidal tables, and only for them");
+  if (table.pad) {
+    rules.require(rules.contract.kind == ModelKind::encoder, path + ".positions.pad",
+                  "only an encoder has all tokens before it counts them");
+    rules.range(path + ".positions.pad", *table.pad, 0,
+                rules.contract.vocab_size - 1);
+    rules.range(path + ".positions.offset", table.offset, 1, kMaxPositions);
+  }
+  rules.require(embedding.project_in || !table.after_project, path + ".positions.after_project",
+                "belongs to project_in");
+  const std::size_t width = table.after_project ? rules.contract.d_model : embedding.d_embed;
   if (table.kind == PositionTableKind::sinusoidal)  // the converter makes it
-    rules.product(path + ".positions.rows", {"rows x d_embed", table.rows, embedding.d_embed},
-                  kMaxComputedTable);
+    rules.product(path + ".positions.rows", {"rows x width", table.rows, width}, kMaxComputedTable);
   const std::size_t needed = rules.contract.max_positions + table.offset;
   if (table.rows < needed)
     rules.fail(path + ".positions.rows", "the table has no row for the last position",
@@ -60,6 +69,8 @@ void check_transform(const Rules& rules, const HeadTransform& transform) {
 }  // namespace
 
 void check_head(const Rules& rules) {
+  if (rules.contract.pooling && rules.contract.pooling->max_tokens)
+    rules.range("pooling.max_tokens", *rules.contract.pooling->max_tokens, 1, kMaxPositions);
   const Head& head = rules.contract.head;
   rules.factor("head.in_scale", head.in_scale);
   rules.factor("head.logit_scale", head.logit_scale);

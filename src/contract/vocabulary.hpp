@@ -29,6 +29,7 @@ inline constexpr base::EnumName<MaskKind> kMaskKinds[] = {
     {"prefix", MaskKind::prefix}};
 inline constexpr base::EnumName<SinusoidOrder> kSinusoidOrders[] = {
     {"halves", SinusoidOrder::halves}, {"interleaved", SinusoidOrder::interleaved}};
+inline constexpr base::EnumName<BiasRound> kBiasRounds[] = {{"bf16", BiasRound::bf16}};
 inline constexpr base::EnumName<QkNormOver> kQkNormOver[] = {{"head", QkNormOver::head},
                                                              {"all", QkNormOver::all},
                                                              {"each_head", QkNormOver::each_head}};

@@ -4,8 +4,10 @@
 #include <bit>
 #include <cmath>
 
+#include "base/small_float.hpp"
 #include "base/strings.hpp"
 #include "contract/limits.hpp"
+#include "contract/vocabulary.hpp"
 
 namespace quern::convert {
 
@@ -33,11 +35,19 @@ Json slopes_of(const Json& rule, const Json& op, std::string_view where) {
     base::reject(object.path_of("max_bias"), "out of range", cat(max_bias), "0 .. 1024");
   const bool before_scale = object.get_bool("before_scale");
   const double times = object.has("times") ? object.get_double("times") : 1;
+  const std::optional<contract::BiasRound> round =
+      object.has("round") && !object.is_null("round")
+          ? std::optional(object.get_enum("round", contract::kBiasRounds))
+          : std::nullopt;
   object.finish();
   Json slopes = Json::array();
-  for (const float value : alibi_slopes(n_heads, max_bias, order))
+  for (float value : alibi_slopes(n_heads, max_bias, order)) {
+    if (round) value = base::bf16_to_float(base::float_to_bf16(value));
     slopes.push_back(static_cast<float>(value * times));
-  return {{"slopes", std::move(slopes)}, {"before_scale", before_scale}};
+  }
+  return {{"slopes", std::move(slopes)},
+          {"before_scale", before_scale},
+          {"round", round ? Json(base::enum_name(*round, contract::kBiasRounds)) : Json(nullptr)}};
 }
 
 Json starts_of(const Json& rule, std::string_view where) {

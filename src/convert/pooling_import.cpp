@@ -12,6 +12,7 @@ using base::Json;
 using contract::Pool;
 
 constexpr const char* kModules = "modules.json";
+constexpr const char* kLimits = "sentence_bert_config.json";
 
 bool is_true(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -43,6 +44,21 @@ std::string kind_of(const Json& module) {
   return type.substr(type.find_last_of('.') + 1);
 }
 
+// What the library cuts texts to: of the first module's own folder, else of the checkpoint's.
+std::optional<std::size_t> max_tokens_of(const checkpoint::Checkpoint& checkpoint, const Json& modules) {
+  std::string folder = modules.empty() ? "" : text_at(modules[0], "path");
+  if (!folder.empty()) folder += "/";
+  for (const std::string& file : {folder + kLimits, std::string(kLimits)}) {
+    const std::string text = checkpoint.side_file(file);
+    if (text.empty()) continue;
+    const Json limits = base::parse_json(text, cat(checkpoint.where(), "/", file));
+    const auto found = limits.is_object() ? limits.find("max_seq_length") : limits.end();
+    if (found == limits.end() || !found->is_number_unsigned() || *found == 0) return std::nullopt;
+    return found->get<std::size_t>();
+  }
+  return std::nullopt;
+}
+
 void import_modules(const checkpoint::Checkpoint& checkpoint, contract::Contract& contract,
                     std::vector<std::string>& notices) {
   const std::string text = checkpoint.side_file(kModules);
@@ -65,7 +81,7 @@ void import_modules(const checkpoint::Checkpoint& checkpoint, contract::Contract
     if (!mode)
       notices.push_back(cat(where, ": no single pooling of cls, mean or last token: left out"));
   }
-  if (mode) contract.pooling = contract::Pooling{*mode, normalize};
+  if (mode) contract.pooling = contract::Pooling{*mode, normalize, max_tokens_of(checkpoint, modules)};
 }
 
 // {arch}.pooling_type: 0 none, 1 mean, 2 first, 3 last; the result has length 1.

@@ -93,6 +93,7 @@ struct AttendArgs {
   // Of those keys query i sees the ones whose bit is set: bit k % 32 of selected[i][k / 32], k the index of
   // the key in the sequence. nullptr: all of them.
   const std::uint32_t* const* selected = nullptr;
+  bool alibi_bf16 = false;  // bias = bf16(slope * bf16(key index)), rounded to nearest even
 };
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout);
 

@@ -13,11 +13,17 @@ namespace quern::kernels {
 
 namespace {
 
+double alibi_bias(const ReferenceQuery& query, std::size_t key) {
+  if (!query.alibi_bf16) return query.alibi * static_cast<double>(key);
+  const auto rounded = [](float x) { return base::bf16_to_float(base::float_to_bf16(x)); };
+  return double{rounded(static_cast<float>(query.alibi) * rounded(static_cast<float>(key)))};
+}
+
 double score(const ReferenceQuery& query, std::size_t key) {
   double dot = 0.0;
   for (std::size_t d = 0; d < query.d_k; ++d)
     dot += static_cast<double>(query.q[d]) * static_cast<double>(query.k[key * query.d_k + d]);
-  const double bias = query.alibi * static_cast<double>(key);
+  const double bias = alibi_bias(query, key);
   if (query.alibi_before_scale) dot += bias;
   dot *= query.scale;
   if (query.softcap != 0.0) dot = query.softcap * std::tanh(dot / query.softcap);

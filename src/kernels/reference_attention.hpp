@@ -22,6 +22,7 @@ struct ReferenceQuery {
   bool alibi_before_scale;
   const float* sink_logit;  // nullptr: none
   const float* bias;        // [end] added to the scores; nullptr: none
+  bool alibi_bf16 = false;  // bias = bf16(slope * bf16(key index))
 };
 
 // output [d_v]; zeros for a query that sees no key.

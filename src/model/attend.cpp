@@ -108,6 +108,7 @@ kernels::AttendArgs attend_args(const Step& step, const Job& job, const QueryBlo
   args.alibi = spec.alibi ? scratch.alibi.data() : nullptr;
   args.bias = op.relative_bias != nullptr ? scratch.bias.data() : nullptr;
   args.alibi_before_scale = spec.alibi && spec.alibi->before_scale;
+  args.alibi_bf16 = spec.alibi && spec.alibi->round == contract::BiasRound::bf16;
   args.state = {scratch.max.data(), scratch.sum.data(), scratch.o.data(), scratch.o_stride};
   args.scratch = scratch.kernel.data();
   args.selected = job.selection != nullptr ? scratch.selected.data() : nullptr;

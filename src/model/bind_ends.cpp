@@ -31,6 +31,8 @@ Embedding Binder::embedding(const contract::Embedding& spec, const std::string& 
   if (spec.positions) {
     result.positions = tensor(prefix + "positions");
     result.position_offset = spec.positions->offset;
+    result.position_pad = spec.positions->pad;
+    result.positions_last = spec.positions->after_project;
   }
   if (spec.token_types > 0) result.token_types = tensor(prefix + "token_types");
   if (spec.norm) result.norm = norm(*spec.norm, prefix + "norm", spec.d_embed);

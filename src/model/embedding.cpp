@@ -8,6 +8,12 @@ namespace quern::model {
 
 namespace {
 
+void add_position(const Step& step, const TokenPlace& token, float* row) {
+  const Embedding& embedding = step.stack.embedding;
+  const std::size_t width = embedding.positions->columns;
+  step.model.kernels->add(row, embedding.positions->floats() + token.position_row * width, width);
+}
+
 void embed_token(const Step& step, const TokenPlace& token, float* row) {
   const Embedding& embedding = step.stack.embedding;
   const kernels::Kernels& kernels = *step.model.kernels;
@@ -20,10 +26,7 @@ void embed_token(const Step& step, const TokenPlace& token, float* row) {
     kernels.add(
         row, embedding.token_types->floats() + static_cast<std::size_t>(token.type) * table.columns,
         table.columns);
-  if (embedding.positions != nullptr) {
-    const std::size_t position = token.position + embedding.position_offset;
-    kernels.add(row, embedding.positions->floats() + position * table.columns, table.columns);
-  }
+  if (embedding.positions != nullptr && !embedding.positions_last) add_position(step, token, row);
 }
 
 }  // namespace
@@ -40,6 +43,10 @@ void embed(Step& step) {
   for_tokens(step, n, work);
   if (embedding.norm) normalize(step, *embedding.norm, sum, sum);
   if (embedding.project) run_linear(step, sum, *embedding.project, stream);
+  if (embedding.positions_last)
+    for_tokens(step, n, [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t t = begin; t < end; ++t) add_position(step, step.tokens[t], stream.row(t));
+    });
   if (step.tap != nullptr)
     (*step.tap)(base::cat(step.stack.name == "decoder" ? "" : "encoder.", "embedding"), stream.data,
                 n, stream.width, stream.stride);

@@ -5,7 +5,8 @@
 
 namespace quern::model {
 
-// stream[t] = norm(scale * token[id] + position[position + offset]).
+// stream[t] = norm(scale * token[id] + type[type] + position[position + offset]), projected where the model
+// does so; or the position is added last.
 void embed(Step& step);
 
 }  // namespace quern::model

@@ -132,9 +132,11 @@ struct Layer {
 
 struct Embedding {
   const weights::TensorView* tokens = nullptr;       // [vocab_size, d_embed]
-  const weights::TensorView* positions = nullptr;    // rows_f32 [rows, d_embed]
+  const weights::TensorView* positions = nullptr;    // rows_f32 [rows, d_embed], or d_model
   const weights::TensorView* token_types = nullptr;  // rows_f32 [token_types, d_embed]
   std::size_t position_offset = 0;
+  std::optional<std::size_t> position_pad;           // has row position_offset - 1, is not counted
+  bool positions_last = false;                       // after the projection
   float scale = 1;
   std::optional<Norm> norm;
   std::optional<Linear> project;                     // d_embed -> d_model

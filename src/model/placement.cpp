@@ -56,18 +56,24 @@ void Placement::clear() {
   n_rows = 0;
 }
 
-void Placement::add(const Model& model, const Slice& slice, const Run& run) {
+void Placement::add(const Model& model, const Embedding& embedding, const Slice& slice,
+                    const Run& run) {
   QUERN_ASSERT(tokens.size() + slice.ids.size() <= max_chunk_);
   const std::size_t first_wanted = wanted.size(), n = slice.ids.size();
   // What is pooled needs every position of its sequence.
   const bool all = slice.want == Want::all || (slice.want != Want::none && model.head.pool);
+  std::size_t n_pads = 0;  // so far; only encoders count them, which take whole sequences
   for (std::size_t i = 0; i < n; ++i) {
     if (all || (slice.want == Want::last && i + 1 == n)) wanted.push_back(tokens.size());
     const std::size_t position = run.first_position + i;
+    const bool pad = embedding.position_pad == static_cast<std::size_t>(slice.ids[i]);
+    n_pads += std::size_t{pad};
+    const std::size_t row =
+        pad ? embedding.position_offset - 1 : position + embedding.position_offset - n_pads;
     tokens.push_back({slice.ids[i], slice.token_types.empty() ? 0 : slice.token_types[i],
                       static_cast<std::uint32_t>(run.sequence),
-                      static_cast<std::uint32_t>(position), run.cache_sequence,
-                      run.first_row + position});
+                      static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(row),
+                      run.cache_sequence, run.first_row + position});
   }
   if (wanted.size() > first_wanted) ranges.push_back({first_wanted, wanted.size() - first_wanted});
   runs.push_back(run);
@@ -98,7 +104,7 @@ void Placement::place(const Model& model, std::span<const Slice> slices, const K
       if (run.source_length == 0)
         base::reject("prompt", "the decoder has no encoder input to read");
     }
-    add(model, slice, run);
+    add(model, stack.embedding, slice, run);
   }
 }
 
@@ -109,7 +115,8 @@ void Placement::place_whole(const Model& model, std::span<const Slice> slices) {
     check_positions(model.encoder->embedding, slice.ids.size());
     if (slice.ids.empty()) continue;
     const std::size_t n = slice.ids.size();
-    add(model, slice, {slice.sequence, tokens.size(), n, 0, 0, n_rows, 0, 0, 0});
+    add(model, model.encoder->embedding, slice,
+        {slice.sequence, tokens.size(), n, 0, 0, n_rows, 0, 0, 0});
     n_rows += base::round_up(n, kernels::kBlockTokens);
   }
 }

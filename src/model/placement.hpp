@@ -32,7 +32,7 @@ struct Placement {
 
  private:
   void clear();
-  void add(const Model& model, const Slice& slice, const Run& run);
+  void add(const Model& model, const Embedding& embedding, const Slice& slice, const Run& run);
 
   std::size_t max_chunk_;
 };

@@ -24,6 +24,7 @@ namespace quern::model {
 struct TokenPlace {
   std::int32_t id, type;
   std::uint32_t sequence, position;  // type: row of the token type table
+  std::uint32_t position_row;        // of the position table, where there is one
   std::size_t cache_sequence, cache_row;
 };
 

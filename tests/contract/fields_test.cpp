@@ -15,7 +15,8 @@ namespace {
                                 weights] = contract;
   [[maybe_unused]] const auto& [d_embed, scale, positions, token_types, norm, project_in,
                                 project_bias] = embedding;
-  [[maybe_unused]] const auto& [table_kind, rows, offset, order] = *positions;
+  [[maybe_unused]] const auto& [table_kind, rows, offset, order, pad, after_project] =
+      *positions;
   [[maybe_unused]] const auto& [n1, n2, n3, n4, n5, n6] = norms.at("");
   [[maybe_unused]] const auto& [r1, r2, r3, r4, switch_rule, r6, r7] = ropes.at("");
   [[maybe_unused]] const auto& [s1, s2, s3, s4, s5, s6] = *switch_rule;
@@ -27,7 +28,7 @@ namespace {
   [[maybe_unused]] const auto& [o1, o2, o3] = *own;
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, transform, h8, h9] = head;
   [[maybe_unused]] const auto& [x1, x2, x3, x4] = *transform;
-  [[maybe_unused]] const auto& [w1, w2] = *pooling;
+  [[maybe_unused]] const auto& [w1, w2, w3] = *pooling;
   [[maybe_unused]] const auto& [j1, j2, j3] = chat;
   [[maybe_unused]] const auto& [p1, p2] = counts;
 }
@@ -37,7 +38,7 @@ namespace {
                                 alibi, relative_bias, a17, a18, a19] = *op.attention;
   [[maybe_unused]] const auto& [q1, q2] = *qk_norm;
   [[maybe_unused]] const auto& [m1, m2, m3] = mask;
-  [[maybe_unused]] const auto& [l1, l2] = *alibi;
+  [[maybe_unused]] const auto& [l1, l2, l3] = *alibi;
   [[maybe_unused]] const auto& [b1, b2, b3] = *relative_bias;
   [[maybe_unused]] const auto& [d1, d2, d3, d4, d5, d6, d7, d8, d9, d10, d11, d12, d13, indexer] =
       *op.mla;

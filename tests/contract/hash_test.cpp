@@ -72,6 +72,7 @@ TEST_CASE("hash: every number, word and flag of the architecture and tokenizer m
       {"/ops/attn/qk_norm", nullptr},
       {"/ops/attn/softcap", nullptr},
       {"/ops/attn/alibi/before_scale", true},
+      {"/ops/attn/alibi/round", "bf16"},
       {"/ops/attn/sink_logits", false},
       {"/ops/ffn/activation", "gelu_tanh"},
       {"/ops/ffn/gated", false},

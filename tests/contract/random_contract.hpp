@@ -98,6 +98,9 @@ class RandomContract {
     table.rows = contract.max_positions + table.offset + below(9);
     if (table.kind == PositionTableKind::sinusoidal)
       table.order = coin() ? SinusoidOrder::halves : SinusoidOrder::interleaved;
+    table.after_project = out.project_in && coin();
+    if (contract.kind == ModelKind::encoder && table.offset > 0 && coin())
+      table.pad = below(contract.vocab_size);
     out.positions = table;
     return out;
   }
@@ -125,7 +128,10 @@ class RandomContract {
     if (mask != MaskKind::prefix && coin()) op.mask.window = 1 + below(100);
     if (mask == MaskKind::causal && op.mask.window) op.mask.sinks = below(5);
     op.softcap = maybe_real();
-    if (coin()) op.alibi = Alibi{std::vector<float>(op.n_heads, 0.125f), coin()};
+    if (coin()) {
+      op.alibi = Alibi{std::vector<float>(op.n_heads, 0.125f), coin()};
+      if (coin()) op.alibi->round = BiasRound::bf16;
+    }
     if (coin()) op.relative_bias = relative_bias(true);
     op.clip_qkv = maybe_real();
     op.sink_logits = coin();

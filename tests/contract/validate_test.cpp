@@ -393,6 +393,9 @@ TEST_CASE("rules of encoders, cross-attention and the encoder's embedding") {
           c.blocks["encoder_block"].branches.back().op = "look2";
         }},
        {"embedding.positions.order", [](Contract& c) { c.embedding.positions->order.reset(); }},
+       {"embedding.positions.pad", [](Contract& c) { c.embedding.positions->pad = 1; }},
+       {"embedding.positions.after_project",
+        [](Contract& c) { c.embedding.positions->after_project = true; }},
        {"embedding.positions.rows",
         [](Contract& c) { c.max_positions = 1 << 25, c.embedding.positions->rows = 1 << 25; }},
        {"encoder.embedding.vocab_size", [=](Contract& c) { own(c).vocab_size = 0; }},

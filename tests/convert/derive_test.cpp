@@ -48,6 +48,12 @@ TEST_CASE("rules in an op become numbers, anything else is an input error") {
     "relative_bias": {"buckets": 8, "max_distance": 20, "bidirectional": true, "per_layer": false}})");
   convert::derive_attention(op, "t");
   CHECK(op["alibi"]["slopes"] == Json::parse("[0.125, 0.0078125]"));
+  CHECK(op["alibi"]["round"].is_null());
+  Json rounded = Json::parse(
+      R"({"n_heads": 3, "alibi": {"rule": "power2", "before_scale": true, "times": 2, "round": "bf16"}})");
+  convert::derive_attention(rounded, "ops.a");
+  CHECK(rounded["alibi"]["slopes"] == Json::parse("[0.125, 0.0078125, 0.5]"));
+  CHECK(rounded["alibi"]["round"] == "bf16");
   CHECK(op["relative_bias"]["starts"].size() == 4);
   for (
       const char* text :

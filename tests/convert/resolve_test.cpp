@@ -61,7 +61,10 @@ const char* const kDecoders[] = {"llama2",
                                  "deepseek-v3",
                                  "deepseek-v3.2-dsa",
                                  "nsa",
-                                 "ernie4_5"};
+                                 "ernie4_5",
+                                 "falcon-alibi-12",
+                                 "opt-projected",
+                                 "bart-decoder"};
 
 const std::vector<convert::Recipe>& recipes() {
   static const std::vector<convert::Recipe> all = convert::builtin_recipes();

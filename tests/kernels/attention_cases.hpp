@@ -39,6 +39,7 @@ struct AttentionCase {
   std::uint32_t window = 0, sinks = 0;                    // 0: none
   float scale = 0.125f, softcap = 0.0f;
   bool alibi = false, alibi_before_scale = false, sink_logits = false, bias = false;
+  bool alibi_bf16 = false;
 };
 
 // K, V and Q of n_keys tokens; blocks filled from `kernels`, every byte not written is a NaN
@@ -113,7 +114,9 @@ class AttentionSequence {
                        case_.alibi_before_scale,
                        case_.bias ? bias.data() : nullptr,
                        {max.data(), sum.data(), o.data(), stride},
-                       scratch.data()});
+                       scratch.data(),
+                       nullptr,
+                       case_.alibi_bf16});
     }
     std::vector<float> logits(n), output(n * case_.d_v);
     for (std::size_t i = 0; i < n; ++i) logits[i] = sink_of(i % case_.group);
@@ -137,7 +140,8 @@ class AttentionSequence {
          case_.d_v, begin_of(token), token + 1, case_.sinks, static_cast<double>(case_.scale),
          static_cast<double>(case_.softcap),
          case_.alibi ? static_cast<double>(slope_of(head)) : 0.0, case_.alibi_before_scale,
-         case_.sink_logits ? &sink : nullptr, case_.bias ? bias.data() : nullptr},
+         case_.sink_logits ? &sink : nullptr, case_.bias ? bias.data() : nullptr,
+         case_.alibi_bf16},
         output.data());
     return output;
   }

@@ -41,6 +41,8 @@ std::vector<AttentionCase> cases() {
   add(64, 64, 290, 4).alibi = true;
   AttentionCase& early = add(64, 64, 290, 4);
   early.alibi = early.alibi_before_scale = true;
+  AttentionCase& rounded = add(32, 32, 1100, 5);
+  rounded.alibi = rounded.alibi_bf16 = true;
   add(48, 48, 300, 3).bias = true;
   return all;
 }

@@ -108,7 +108,7 @@ class Reference {
       const std::size_t type = types.empty() ? 0 : static_cast<std::size_t>(types[p]);
       for (std::size_t i = 0; i < d; ++i) {
         row[i] = spec.scale * double{tokens[static_cast<std::size_t>(ids[p]) * d + i]};
-        if (spec.positions)
+        if (spec.positions && !spec.positions->after_project)
           row[i] += double{t_.at(prefix + "positions")[(p + spec.positions->offset) * d + i]};
         if (spec.token_types > 0) row[i] += double{t_.at(prefix + "token_types")[type * d + i]};
       }
@@ -116,8 +116,14 @@ class Reference {
     }
     if (spec.norm) norm(*spec.norm, prefix + "norm", x);
     if (!spec.project_in) return x;
-    return linear(x, prefix + "project.weight", spec.project_bias ? prefix + "project.bias" : "",
-                  c_.d_model);
+    x = linear(x, prefix + "project.weight", spec.project_bias ? prefix + "project.bias" : "",
+               c_.d_model);
+    if (spec.positions && spec.positions->after_project)
+      for (std::size_t p = 0; p < x.size(); ++p)
+        for (std::size_t i = 0; i < c_.d_model; ++i)
+          x[p][i] += double{
+              t_.at(prefix + "positions")[(p + spec.positions->offset) * c_.d_model + i]};
+    return x;
   }
 
   void norm(const std::string& kind, const std::string& name, Matrix& x) const {
@@ -323,6 +329,11 @@ class Reference {
     return linear(out, prefix + "o.weight", bias("o", op.bias_o), c_.d_model);
   }
 
+  static double rounded_bias(float slope, std::size_t j) {
+    const auto bf16 = [](float x) { return base::bf16_to_float(base::float_to_bf16(x)); };
+    return double{bf16(slope * bf16(static_cast<float>(j)))};
+  }
+
   void attend(const contract::Attention& op, const std::string& prefix, const Matrix& q,
               const KeysValues& kv, std::size_t p, std::size_t h, std::vector<double>& out) const {
     const std::size_t kv_head = h / (op.n_heads / op.n_kv_heads);
@@ -334,7 +345,8 @@ class Reference {
       double s = 0;
       for (std::size_t i = 0; i < op.d_k; ++i)
         s += q[p][h * op.d_k + i] * kv.k[j][kv_head * op.d_k + i];
-      const double slope = op.alibi ? double{op.alibi->slopes[h]} * static_cast<double>(j) : 0.0;
+      double slope = op.alibi ? double{op.alibi->slopes[h]} * static_cast<double>(j) : 0.0;
+      if (op.alibi && op.alibi->round) slope = rounded_bias(op.alibi->slopes[h], j);
       s = op.alibi && op.alibi->before_scale ? (s + slope) * op.scale : s * op.scale + slope;
       if (op.softcap) s = *op.softcap * std::tanh(s / *op.softcap);
       s += relative_bias(op, prefix, p, j, h);

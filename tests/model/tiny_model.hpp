@@ -255,6 +255,20 @@ inline std::vector<Variant> all_variants() {
     attention_of(c).alibi = contract::Alibi{{0.5F, 0.25F, 0.125F, 0.0625F, 0.03125F, 0.7F}, true};
     attention_of(c).sink_logits = true;
   });
+  add("alibi rounded to bf16", [](Contract& c) {
+    attention_of(c).rope.reset();
+    c.ropes.clear();
+    attention_of(c).alibi = contract::Alibi{
+        {0.5F, 0.25F, 0.8359375F, 0.0625F, 0.03125F, 0.69921875F}, true, contract::BiasRound::bf16};
+  });
+  add("positions after the projection", [](Contract& c) {
+    like_gpt2(c);
+    c.embedding.d_embed = 40;
+    c.embedding.project_in = c.embedding.project_bias = true;
+    c.embedding.norm.reset();
+    c.embedding.positions->after_project = true;
+    c.head.tied = false;
+  });
   add("norms after the sum, scales", post_norm);
   add("shared weights, shared cache", shared_weights);
   return variants;

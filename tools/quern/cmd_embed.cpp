@@ -1,8 +1,10 @@
 // quern embed: one vector for each text, as JSON lines or a NumPy array.
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 
@@ -87,8 +89,8 @@ int cmd_embed(const std::vector<std::string>& arguments) {
   if (contract.kind == contract::ModelKind::encoder_decoder)
     base::reject(loaded.model->weights.where(), "an encoder-decoder has no text vectors");
   const contract::Pooling pooling = pooling_of(contract, options);
-  const std::vector<InputItem> items =
-      read_inputs(loaded, options.input, context_length(loaded, options.model));
+  const std::size_t longest = std::min(context_length(loaded, options.model), pooling.max_tokens.value_or(SIZE_MAX));
+  const std::vector<InputItem> items = read_inputs(loaded, options.input, longest);
   std::vector<engine::PackedSequence> sequences;
   for (const InputItem& item : items) sequences.push_back({item.ids, item.types});
   std::unique_ptr<NpyWriter> file;

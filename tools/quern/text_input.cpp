@@ -74,6 +74,9 @@ void append(InputItem& item, const std::vector<std::int32_t>& ids, std::int32_t 
   append(item, ids, std::vector<std::int32_t>(ids.size(), type));
 }
 
+// Above any tokenizer's bytes per token of text in some language; runs of spaces may be one token.
+constexpr std::size_t kBytesPerToken = 256, kMinTextBytes = 1 << 20;
+
 class Encoder {
  public:
   Encoder(const LoadedModel& loaded, const InputOptions& options, std::size_t max_tokens)
@@ -109,12 +112,23 @@ class Encoder {
     longer.resize(std::min(longer.size(), room - kept));
   }
 
-  std::vector<std::int32_t> bare(const std::string& text) const {
+  // A text far longer than the tokens could hold is cut, or refused, before it is tokenized: unigram keeps
+  // some 16 bytes for each byte of a text.
+  std::vector<std::int32_t> bare(const TextRecord& record, std::string_view text) {
+    const std::size_t most = std::max(kMinTextBytes, max_tokens_ * kBytesPerToken);
+    if (text.size() > most) {
+      if (refuse_)
+        base::reject(record.where, "too long a text", base::cat(text.size(), " bytes"),
+                     base::cat("at most ", most, " bytes for ", max_tokens_, " tokens"));
+      text = text.substr(0, most);
+      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.remove_suffix(1);
+      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80) != 0) text.remove_suffix(1);
+    }
     return tokenizer_.encode(text, {.add_special = false});
   }
   InputItem single(const TextRecord& record) {
     const contract::TokenizerDescription& d = description_;
-    std::vector<std::int32_t> text = bare(record.text), none;
+    std::vector<std::int32_t> text = bare(record, record.text), none;
     cut(record, text, none, d.prefix_ids.size() + d.suffix_ids.size());
     InputItem item{record.where, {}, {}};
     append(item, d.prefix_ids, d.prefix_types);
@@ -125,7 +139,7 @@ class Encoder {
   InputItem joined(const TextRecord& record) {
     if (!description_.pair) base::reject(record.where, "the model's tokenizer does not join two texts");
     const contract::PairTemplate& p = *description_.pair;
-    std::vector<std::int32_t> first = bare(record.text), second = bare(*record.pair);
+    std::vector<std::int32_t> first = bare(record, record.text), second = bare(record, *record.pair);
     cut(record, first, second, p.prefix_ids.size() + p.middle_ids.size() + p.suffix_ids.size());
     InputItem item{record.where, {}, {}};
     append(item, p.prefix_ids, p.prefix_types);

@@ -152,6 +152,7 @@ double attention_error(const AttentionCase& c) {
   const std::vector<std::uint32_t> end(n_queries, static_cast<std::uint32_t>(c.n_keys));
   const float* alibi = spec.alibi ? spec.alibi->slopes.data() : nullptr;
   const bool before = spec.alibi && spec.alibi->before_scale;
+  const bool rounded = spec.alibi && spec.alibi->round == contract::BiasRound::bf16;
   const std::vector<float> sink_logits = spec.sink_logits ? fill(n_queries) : std::vector<float>();
   const kernels::AttendState state{max.data(), sum.data(), o.data(), o_stride};
   for (std::size_t first = 0; first < c.n_keys; first += kernels::kTileTokens) {
@@ -159,7 +160,7 @@ double attention_error(const AttentionCase& c) {
     kernels.attend({&c.layout, blocks.data() + block, std::min(n_blocks - block, kernels::kTileBlocks), first, n_queries,
                     q.data(), spec.d_k, begin.data(), end.data(), static_cast<std::uint32_t>(sinks),
                     static_cast<float>(spec.scale), static_cast<float>(spec.softcap.value_or(0)), alibi, before,
-                    nullptr, state, scratch.data()});
+                    nullptr, state, scratch.data(), nullptr, rounded});
   }
   kernels.finish_attention(state, n_queries, spec.d_v, out.data(), o_stride,
                            spec.sink_logits ? sink_logits.data() : nullptr);
@@ -168,7 +169,7 @@ double attention_error(const AttentionCase& c) {
   for (std::size_t i = 0; i < n_queries; ++i) {
     kernels::reference_attention({&q[i * spec.d_k], held_k.data(), held_v.data(), spec.d_k, spec.d_v, first_seen, c.n_keys,
                                   sinks, spec.scale, spec.softcap.value_or(0), alibi != nullptr ? double{alibi[i]} : 0.0,
-                                  before, spec.sink_logits ? &sink_logits[i] : nullptr, nullptr}, expected.data());
+                                  before, spec.sink_logits ? &sink_logits[i] : nullptr, nullptr, rounded}, expected.data());
     for (std::size_t d = 0; d < spec.d_v; ++d)
       raise_to(worst, std::fabs(double{out[i * o_stride + d]} - expected[d]));
   }

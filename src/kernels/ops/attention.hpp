@@ -19,6 +19,7 @@ namespace quern::kernels {
 template <class P>
 struct AttentionOps {
   using V16 = typename P::V16;
+  using I16 = typename P::I16;
   using E = Exp<P>;
   using Tile = AttentionTile<P>;
 
@@ -203,7 +204,16 @@ struct AttentionOps {
     float index[kHalfBlock];
     for (std::size_t i = 0; i < kHalfBlock; ++i)
       index[i] = static_cast<float>(args.first_key + half * kHalfBlock + i);
-    return P::mul(P::set(args.alibi[query]), P::load(index));
+    const V16 slope = P::set(args.alibi[query]), keys = P::load(index);
+    return args.alibi_bf16 ? to_bf16(P::mul(slope, to_bf16(keys))) : P::mul(slope, keys);
+  }
+
+  // The nearest bf16 of each lane, ties to even; finite lanes only.
+  static V16 to_bf16(V16 x) {
+    const I16 bits = P::float_bits(x);
+    const I16 odd = P::iand(P::template shift_right<16>(bits), P::iset(1));
+    const I16 rounded = P::iadd(P::iadd(bits, P::iset(0x7fff)), odd);
+    return P::bits_float(P::template shift_left<16>(P::template shift_right<16>(rounded)));
   }
 
   // Scores -> weights of the values: exp(score - peak), times the value's scale where V has scales.
