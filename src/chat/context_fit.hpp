@@ -22,21 +22,33 @@ class ContextFit {
  public:
   ContextFit(const engine::OverflowOptions& options, std::size_t context);
 
-  // The ids of `messages`, rendered, with room for at least `room` new tokens. Input error ("the
-  // conversation has N tokens, context is M") under policy error, and when the last turn alone does not
-  // fit. Policy truncate drops turns until a quarter of the context is free, so that the next turns
-  // need not drop (and prefill) again.
+  // The ids of `messages`, rendered, with room for at least `room` new tokens (1 to a quarter of the
+  // context). Input error "the conversation has N tokens, context is M" under policy error, and where the
+  // last turn alone does not fit (truncate). Policy truncate drops turns until a quarter of the context is
+  // free, so that the turns that follow need not drop, and prefill, again.
   FitResult fit(const std::vector<Message>& messages, std::size_t room, const Render& render);
-  // The same in the middle of an answer, for GenerateOptions::on_full: `text` are the ids so far, `messages`
-  // end with the unfinished answer.
+
+  // In the middle of an answer, for GenerateOptions::on_full: `text` are the ids it passes, the last
+  // n_answer of them the answer so far; messages and render as for fit(). No ids: nothing can be dropped,
+  // the answer ends.
   FitResult fit_answer(const std::vector<Message>& messages, std::span<const std::int32_t> text,
-                       std::size_t room, const Render& render);
+                       std::size_t n_answer, const Render& render);
+
+  // OverflowOptions::keep, of policy shift: the end of the system message's tokens, say.
+  void set_keep(std::size_t keep) { window_.set_keep(keep); }
+  const engine::OverflowOptions& options() const { return options_; }
+  // Messages that policy truncate leaves out (the first ones after the system message).
+  std::size_t n_dropped_messages() const { return dropped_.size(); }
 
  private:
+  bool drop_turn(std::vector<Message>& kept);
+  FitResult truncate(const std::vector<Message>& messages, std::span<const std::int32_t> answer,
+                     std::size_t room, const Render& render);
+
   engine::OverflowOptions options_;
   std::size_t context_;
   engine::TokenWindow window_;
-  std::vector<Message> dropped_;  // policy truncate: the turns left out so far
+  std::vector<Message> dropped_;  // policy truncate
 };
 
 }  // namespace quern::chat

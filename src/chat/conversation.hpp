@@ -64,6 +64,7 @@ class Conversation {
 
  private:
   void cut_spans(std::size_t n);  // those of the first n messages are still true
+  std::size_t last_of_user(std::string_view wanted_for) const;
 
   std::vector<Message> messages_;
   std::vector<TokenSpan> spans_;  // of the first messages

@@ -44,25 +44,29 @@ struct OverflowReport {
 // positions 24-511 and are computed again".
 std::string overflow_text(const OverflowReport& report);
 
-// Policies shift and sinks over a text that grows: its dropped part stays dropped while the text
-// before it is unchanged (an edit there brings everything back and the choice is made anew).
+// Policies shift and sinks over a text that grows. What was dropped stays dropped while the text still has
+// it at its place; a text that changed there, or fits again, is looked at afresh.
 class TokenWindow {
  public:
   TokenWindow(const OverflowOptions& options, std::size_t context);
 
-  // The ids of `text` to run: all when they and `room` new tokens (at least 1) fit in the context, else
-  // fewer. `report`, when something more was dropped. Input error where the tokens that are never
-  // dropped leave less than half of the context free.
+  // The ids of `text` to run: all when they and `room` new tokens (1 to half of the context) fit, else
+  // fewer. `report`: something more was dropped. Input error where the tokens that are never dropped take
+  // more than half of the context.
   std::vector<std::int32_t> fit(std::span<const std::int32_t> text, std::size_t room,
                                 std::optional<OverflowReport>& report);
-  std::size_t n_dropped() const { return n_dropped_; }
-  std::size_t first() const { return first_; }
+  // The same in the middle of an answer: `kept` is what the last fit() returned and the answer so far.
+  std::optional<OverflowReport> shrink(std::vector<std::int32_t>& kept, std::size_t room);
+
+  std::size_t n_dropped() const { return dropped_.size(); }
+  std::size_t first() const { return first_; }  // where they were: the first tokens are never dropped
+  void set_keep(std::size_t keep);              // OverflowOptions::keep; a change starts afresh
   void restart();
 
  private:
   OverflowOptions options_;
-  std::size_t context_, first_, n_dropped_ = 0;
-  std::uint64_t dropped_hash_ = 0;  // of text[0, first + n_dropped)
+  std::size_t context_, first_ = 0;
+  std::vector<std::int32_t> dropped_;  // text[first, first + n_dropped)
 };
 
 }  // namespace quern::engine

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,6 +49,16 @@ class KvCache {
   // are shared, not copied: the cost is a table of ids per sequence. The first token a sequence
   // then appends to a started block that others share copies that block (32 tokens of each layer).
   void reorder(std::span<const std::size_t> parents);
+
+  // A snapshot of one sequence (kv_cache_snapshot.cpp): layer by layer the blocks that a later position
+  // can see, in order, slots behind the last token zero - the bytes depend on the tokens held alone.
+  std::uint64_t snapshot_bytes(std::size_t length) const;  // of `length` <= max_tokens tokens
+  using WriteBytes = std::function<void(std::span<const std::byte>)>;
+  void save(std::size_t sequence, const WriteBytes& write) const;
+  // Replaces the sequence by `length` tokens; bytes: snapshot_bytes(length).
+  void load(std::size_t sequence, std::size_t length, std::span<const std::byte> bytes);
+  // Of what decides those bytes: types, widths, windows of every layer, and the layout's version.
+  std::uint64_t snapshot_layout_hash() const;
 
   const kernels::CacheLayout& layout(std::size_t cache_layer) const;
   // Block that holds `position` for a layer and KV head.
