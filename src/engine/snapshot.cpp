@@ -161,10 +161,11 @@ void write_snapshot(const Session& session, base::OutputFile& file) {
   header.ids_checksum = base::xxh3(ids);
   file.write(ids);
   base::Hasher hasher;
-  session.cache().save(0, [&](base::Bytes block) {
+  const auto append = [&](base::Bytes block) {
     hasher.update(block);
     file.write(block);
-  });
+  };
+  if (!ids.empty()) session.cache().save(0, append);  // after a search() the cache is of no use
   header.cache_checksum = hasher.digest();
   header.header_checksum = base::xxh3(bytes_of(header).first(kCheckedBytes));
   QUERN_ASSERT(file.size() == start + header.total_bytes);

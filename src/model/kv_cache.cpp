@@ -69,9 +69,9 @@ void KvCache::State::drop(CacheLayerGroup& group, CacheBlockTable& table, std::s
   }
 }
 
-// Gives back the blocks that the query at position `length` and all later ones cannot see.
+// Gives back the blocks that the query at position `length - rollback` and all later ones cannot see.
 void KvCache::State::forget(CacheLayerGroup& group, CacheBlockTable& table, std::size_t length) {
-  const std::size_t end = group.first_seen_block(length);
+  const std::size_t end = group.first_seen_block(length - std::min(length, options.rollback));
   for (std::size_t b = std::max(table.first_held, group.sink_blocks()); b < end; ++b) {
     group.give_back(table.blocks[b]);
     table.blocks[b] = kNoBlock;

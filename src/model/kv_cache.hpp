@@ -20,6 +20,9 @@ struct CacheOptions {
   kernels::CacheType v_type = kernels::CacheType::int8;
   std::size_t n_sequences = 1;
   std::size_t max_tokens = 0;  // per sequence; pages are touched as they fill
+  // Layers with a window keep the blocks of that many more tokens, so that truncate() by as many finds
+  // them (an answer taken back); more memory, the same bits.
+  std::size_t rollback = 0;
 };
 
 struct CacheBytes {  // measured against the formula by `verify`
@@ -41,8 +44,8 @@ class KvCache {
   // Makes room for positions [length, length + n); environment error when max_tokens is passed.
   void reserve(std::size_t sequence, std::size_t n);
   void commit(std::size_t sequence, std::size_t n);  // the n new positions are now held
-  // Rolls back to `length` tokens (any smaller value a windowed layer still holds; otherwise false
-  // and the caller must start anew).
+  // Rolls back to `length` tokens (any smaller value a windowed layer still holds, CacheOptions::rollback;
+  // otherwise false and the caller must start anew).
   bool truncate(std::size_t sequence, std::size_t length);
   void clear(std::size_t sequence);
   // Sequence i becomes what sequence parents[i] was (one parent per sequence of the cache). Blocks

@@ -39,7 +39,7 @@ struct CacheLayerGroup {
   std::size_t sink_blocks() const { return cache_blocks_for(sinks); }
   std::size_t rows(std::size_t n_tokens) const { return rows_of(n_tokens, row_block, row_stride); }
   // Blocks of a sequence of `n_tokens` that the query at position n_tokens, or a later one, can see:
-  // those before sink_blocks() and those from here on. The others are given back.
+  // those before sink_blocks() and those from here on.
   std::size_t first_seen_block(std::size_t n_tokens) const {
     return window && n_tokens + 1 > *window ? (n_tokens + 1 - *window) / kernels::kBlockTokens : 0;
   }

@@ -85,6 +85,22 @@ TEST_CASE("windowed layers roll back as far as their blocks reach", "[session]")
   CHECK(session.times().reused_tokens >= 199);
   answer_greedily(session, joined_ids(first_ids(text, 150), {7, 8}), 1);
   CHECK(session.times().reused_tokens == 0);
+
+  // A session that expects to take answers back keeps what they need.
+  const SessionDirectory directory;
+  engine::SessionOptions options = session_options({});
+  options.cache.rollback = 60;
+  Session patient(*tiny.model, pool, options);
+  for (const std::size_t at : {199, 150, 141}) {
+    answer_greedily(patient, text, 1);
+    answer_greedily(patient, joined_ids(first_ids(text, at), {7, 8}), 1);
+    CHECK(patient.times().reused_tokens == at);
+    check_honest(patient, {}, directory);
+  }
+  answer_greedily(patient, text, 1);
+  CHECK(patient.cache().bytes().payload <= session.cache().bytes().payload * 4);
+  answer_greedily(patient, joined_ids(first_ids(text, 60), {7, 8}), 1);
+  CHECK(patient.times().reused_tokens == 0);
 }
 
 TEST_CASE("whenever it is stopped, the tokens held are those of the cache", "[session]") {

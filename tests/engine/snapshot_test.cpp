@@ -270,6 +270,24 @@ TEST_CASE("an encoder-decoder's session is refused in words", "[snapshot]") {
   CHECK(session.tokens().empty());
 }
 
+TEST_CASE("a session that searched holds nothing, and is saved as that", "[snapshot]") {
+  const SessionDirectory directory;
+  const TinyModel tiny = make_model(tiny_contract(), "q8");
+  base::ThreadPool pool(1);
+  engine::SessionOptions options = session_options({});
+  options.n_beams = 3;
+  Session session(*tiny.model, pool, options);
+  sampling::TokenRules rules({}, 101);
+  engine::BeamOptions beams;
+  beams.n_beams = 3;
+  beams.max_length = 20;
+  session.search(random_ids(9, 101), rules, beams);
+  const FileBytes saved = snapshot_of(session, directory);
+  CHECK(saved.size() == 136);
+  CHECK(engine::restore_snapshot(session, saved, "saved").n_tokens == 0);
+  CHECK(answer_greedily(session, random_ids(9, 101), 4).ids.size() == 4);
+}
+
 TEST_CASE("a snapshot's file is private and appears whole or not at all", "[snapshot]") {
   Saved s;
   const std::filesystem::path path = s.directory.path / "kept";
