@@ -4,9 +4,9 @@
 
 #include <sys/stat.h>
 
-#include <cstring>
 #include <random>
 
+#include "base/error.hpp"
 #include "base/hash.hpp"
 #include "engine/session_cases.hpp"
 #include "kernels/select.hpp"
@@ -17,36 +17,6 @@ namespace {
 
 using engine::Session;
 using kernels::CacheType;
-
-// Two turns with a snapshot between them, against the same two turns at a stretch.
-void check_restored(const model::Model& model, std::size_t n_prompt, const SessionShape& shape,
-                    const SessionDirectory& directory) {
-  base::ThreadPool pool(2);
-  Session straight(model, pool, session_options(shape));
-  const std::size_t vocab_size = model.contract.vocab_size;
-  const Ids prompt = random_ids(n_prompt, vocab_size, 3);
-  const Ids answer = answer_greedily(straight, prompt, 7).ids;
-  const FileBytes saved = snapshot_of(straight, directory);
-
-  SessionShape other = shape;
-  other.chunk = 29;
-  Session restored(model, pool, session_options(other));
-  const engine::RestoreResult result = engine::restore_snapshot(restored, saved, "saved");
-  CHECK(result.n_tokens == n_prompt + 6);
-  CHECK_FALSE(result.other_isa);
-  CHECK_FALSE(result.other_length);
-  CHECK(restored.tokens() == straight.tokens());
-  CHECK(snapshot_of(restored, directory) == saved);
-
-  const Ids next = joined_ids(joined_ids(prompt, answer), random_ids(41, vocab_size, 5));
-  const Ids expected = answer_greedily(straight, next, 40).ids;
-  CHECK(answer_greedily(restored, next, 40).ids == expected);
-  CHECK(restored.times().prefill_tokens == straight.times().prefill_tokens);
-  CHECK(restored.times().reused_tokens == n_prompt + 6);
-  CHECK(snapshot_of(restored, directory) == snapshot_of(straight, directory));
-  const float *a = straight.runner().logits(0), *b = restored.runner().logits(0);
-  CHECK(std::memcmp(a, b, vocab_size * sizeof(float)) == 0);
-}
 
 // The header's checksum made good again after a change: what a careful forger writes.
 template <class T>
