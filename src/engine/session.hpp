@@ -49,7 +49,7 @@ struct GenerateOptions {
   std::size_t max_new_tokens = 0;
   std::vector<std::int32_t> stop_ids;
   bool ignore_eos = false;
-  // Asked between prefill chunks; true ends as interrupted.
+  // Asked between prefill chunks and between the layers of one; true ends as interrupted.
   std::function<bool()> stop_requested = {};
   // Called before the first chunk of a prefill and after each: tokens done of those to do.
   std::function<void(std::size_t done, std::size_t total)> on_prefill = {};
