@@ -1,6 +1,7 @@
 // What can be known about a chat format by rendering small chats with it (format.hpp, FormatTraits).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -36,4 +36,7 @@ std::vector<Message> messages_of_json(std::string_view json, std::string_view wh
 // templates know, so that a template may build a control token of it.
 jinja::Data to_data(const Message& message, std::string_view where);
 
+// Of a list of messages as data: makes the roles that templates know trusted.
+void trust_roles(jinja::Data& messages);
+
 }  // namespace quern::chat

@@ -39,10 +39,11 @@ Operator operator_at(const Token& token, const Token& after) {
 
 }  // namespace
 
+// Every way into a deeper expression leads through binary() or counts itself.
 const Expr* Parser::expression() {
-  const Depth depth(*this);
   const Expr* value = binary(kOr);
   while (current().is_name("if")) {
+    const Depth depth(*this);
     Expr* out = node(ExprKind::condition, take().line);
     const Expr* test = binary(kOr);
     out->items = {test, value, skip_name("else") ? expression() : nullptr};
@@ -154,7 +155,6 @@ const Expr* Parser::primary() {
   if (token.is_op("[")) return list();
   if (token.is_op("{")) return dict();
   if (token.is_op("(")) {
-    const Depth depth(*this);
     ++at_;
     const Expr* out = tuple_or_expression(true, {}, true);
     expect_op(")");
@@ -181,7 +181,6 @@ const Expr* Parser::primary() {
 }
 
 const Expr* Parser::list() {
-  const Depth depth(*this);
   Expr* out = node(ExprKind::list, take().line);
   while (!current().is_op("]")) {
     if (!out->items.empty()) expect_op(",");
@@ -193,7 +192,6 @@ const Expr* Parser::list() {
 }
 
 const Expr* Parser::dict() {
-  const Depth depth(*this);
   Expr* out = node(ExprKind::dict, take().line);
   while (!current().is_op("}")) {
     if (!out->items.empty()) expect_op(",");
@@ -247,7 +245,6 @@ const Expr* Parser::subscript(const Expr* of) {
     return out;
   }
   expect_op("[");
-  const Depth depth(*this);
   std::vector<const Expr*> items;
   while (!current().is_op("]")) {
     if (!items.empty()) expect_op(",");
@@ -317,7 +314,6 @@ const Expr* Parser::test(const Expr* of) {
 }
 
 void Parser::call_arguments(CallArguments& out) {
-  const Depth depth(*this);
   expect_op("(");
   const auto ensure = [this](bool good) {
     if (!good) fail("invalid syntax for function call expression");

@@ -17,7 +17,7 @@ const char* here() {
 StackGuard::StackGuard() : begin_(here()), budget_(std::size_t{1} << 20) {
   rlimit limit{};
   if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    budget_ = std::clamp<std::size_t>(limit.rlim_cur / 3, std::size_t{64} << 10, budget_);
+    budget_ = std::clamp<std::size_t>(limit.rlim_cur / 8 * 5, std::size_t{64} << 10, budget_);
 }
 
 bool StackGuard::exhausted() const {

@@ -10,8 +10,8 @@ class StackGuard {
  public:
   StackGuard();  // where it is made counts as the beginning
 
-  // More than the budget lies between here and the beginning: a third of the soft limit of the stack,
-  // 64 KiB to 1 MiB.
+  // More than the budget lies between here and the beginning: five eighths of the soft limit of the
+  // stack, 64 KiB to 1 MiB.
   bool exhausted() const;
 
  private:
