@@ -12,7 +12,8 @@ std::string builtin_template(std::string_view name) {
 
 std::vector<std::string_view> builtin_names() {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < kEmbeddedTemplateCount; ++i) names.push_back(kEmbeddedTemplates[i].name);
+  for (std::size_t i = 0; i < kEmbeddedTemplateCount; ++i)
+    names.push_back(kEmbeddedTemplates[i].name);
   return names;
 }
 

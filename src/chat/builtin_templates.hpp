@@ -1,5 +1,5 @@
-// Chat formats known by name, as Jinja of our own (models/chat): for checkpoints that come without a
-// template and for --chat-template NAME.
+// Chat formats known by name, as Jinja of our own (models/chat): for checkpoints that come without
+// a template and for --chat-template NAME.
 #pragma once
 
 #include <string>

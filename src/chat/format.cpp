@@ -22,9 +22,10 @@ std::string template_text(const FormatOptions& options) {
   if (text.empty()) {
     const std::vector<std::string_view> names = builtin_names();
     const std::string near = base::nearest(given, names);
-    base::usage_error("--chat-template", base::cat("unknown template \"", base::printable(given, 60), "\"",
-                                                   near.empty() ? "" : base::cat(", did you mean \"", near, "\"?"),
-                                                   "; known: ", base::join(names), ", or Jinja text"));
+    base::usage_error("--chat-template",
+                      base::cat("unknown template \"", base::printable(given, 60), "\"",
+                                near.empty() ? "" : base::cat(", did you mean \"", near, "\"?"),
+                                "; known: ", base::join(names), ", or Jinja text"));
   }
   return text;
 }
@@ -41,7 +42,8 @@ base::MarkedText cut(const base::MarkedText& text, std::size_t end) {
 
 }  // namespace
 
-jinja::Template::Variables special_tokens(const contract::Contract& contract, const text::Tokenizer& tokenizer) {
+jinja::Template::Variables special_tokens(const contract::Contract& contract,
+                                          const text::Tokenizer& tokenizer) {
   jinja::Template::Variables out;
   const auto add = [&](const std::string& name, std::string text) {
     if (!text.empty()) out.emplace_back(name, Data::of(std::move(text), Trust::trusted));
@@ -58,7 +60,8 @@ jinja::Template::Variables special_tokens(const contract::Contract& contract, co
 }
 
 std::string template_source(const contract::Contract& contract) {
-  return !contract.chat.jinja.empty() ? contract.chat.jinja : builtin_template(contract.chat.builtin);
+  return !contract.chat.jinja.empty() ? contract.chat.jinja
+                                      : builtin_template(contract.chat.builtin);
 }
 
 std::tm local_time() {
@@ -69,34 +72,41 @@ std::tm local_time() {
 }
 
 bool Format::described(const contract::Contract& contract) {
-  return !contract.chat.jinja.empty() || !contract.chat.builtin.empty() || contract.chat.named.contains("tool_use");
+  return !contract.chat.jinja.empty() || !contract.chat.builtin.empty() ||
+         contract.chat.named.contains("tool_use");
 }
 
-Format::Format(const contract::Contract& contract, const text::Tokenizer& tokenizer, const FormatOptions& options,
-               const std::string& where)
+Format::Format(const contract::Contract& contract, const text::Tokenizer& tokenizer,
+               const FormatOptions& options, const std::string& where)
     : contract_(contract), tokenizer_(tokenizer), variables_(special_tokens(contract, tokenizer)) {
   options_.now = options.now;
-  const std::string name = !options.template_file.empty() ? options.template_file : base::cat(where, ": chat template");
+  const std::string name =
+      !options.template_file.empty() ? options.template_file : base::cat(where, ": chat template");
   if (!options.chat_template.empty()) {
-    templates_.emplace_back(template_text(options), options.template_file.empty() ? "--chat-template" : name);
+    templates_.emplace_back(template_text(options),
+                            options.template_file.empty() ? "--chat-template" : name);
   } else if (described(contract)) {
     const auto tools = contract.chat.named.find("tool_use");
     const std::string text = template_source(contract);
     if (!text.empty()) templates_.emplace_back(text, name);
-    if (tools != contract.chat.named.end()) templates_.emplace_back(tools->second, base::cat(name, " tool_use"));
+    if (tools != contract.chat.named.end())
+      templates_.emplace_back(tools->second, base::cat(name, " tool_use"));
   }
   if (templates_.empty()) {
-    base::reject(where, "the model has no chat template", {}, "one of --chat-template and --chat-template-file");
+    base::reject(where, "the model has no chat template", {},
+                 "one of --chat-template and --chat-template-file");
   }
   if (options.kwargs_json.empty()) return;
   const Data kwargs = Data::parse(options.kwargs_json, "--chat-template-kwargs", Trust::untrusted);
-  if (kwargs.kind != Data::Kind::object) base::usage_error("--chat-template-kwargs", "not a JSON object");
+  if (kwargs.kind != Data::Kind::object)
+    base::usage_error("--chat-template-kwargs", "not a JSON object");
   for (const auto& [key, value] : kwargs.members) set_variable(key.text, value);
 }
 
 void Format::set_variable(const std::string& name, Data value) {
   if (name == "messages" || name == "tools" || name == "add_generation_prompt")
-    base::usage_error("--chat-template-kwargs", base::cat("\"", name, "\" is not a variable of the user"));
+    base::usage_error("--chat-template-kwargs",
+                      base::cat("\"", name, "\" is not a variable of the user"));
   variables_.emplace_back(name, std::move(value));
   traits_.reset();
 }
@@ -105,22 +115,29 @@ const jinja::Template& Format::template_for(const RenderRequest& request) const 
   return request.tools_json.empty() ? templates_.front() : templates_.back();
 }
 
-base::MarkedText Format::render_data(const std::vector<Data>& messages, const RenderRequest& request,
+base::MarkedText Format::render_data(const std::vector<Data>& messages,
+                                     const RenderRequest& request,
                                      const jinja::Template::Variables& more) const {
   jinja::Template::Variables variables = {
-      {"tools", request.tools_json.empty() ? Data() : Data::parse(request.tools_json, "tools", Trust::untrusted)},
+      {"tools", request.tools_json.empty()
+                    ? Data()
+                    : Data::parse(request.tools_json, "tools", Trust::untrusted)},
       {"documents", Data()}};
   variables.insert(variables.end(), variables_.begin(), variables_.end());
   variables.insert(variables.end(), more.begin(), more.end());
   variables.emplace_back("messages", Data::of(messages));
-  variables.emplace_back("add_generation_prompt", Data::of(request.add_generation_prompt && !request.continue_final));
+  variables.emplace_back("add_generation_prompt",
+                         Data::of(request.add_generation_prompt && !request.continue_final));
   return template_for(request).render(variables, options_);
 }
 
-base::MarkedText Format::render(const std::vector<Message>& messages, const RenderRequest& request) const {
+base::MarkedText Format::render(const std::vector<Message>& messages,
+                                const RenderRequest& request) const {
   std::vector<Data> data;
-  for (const Message& message : messages) data.push_back(to_data(message, base::cat("messages[", data.size(), "]")));
-  return request.continue_final ? continued(std::move(data), request) : render_data(data, request, {});
+  for (const Message& message : messages)
+    data.push_back(to_data(message, base::cat("messages[", data.size(), "]")));
+  return request.continue_final ? continued(std::move(data), request)
+                                : render_data(data, request, {});
 }
 
 // As transformers does it: the last message gets a tag at its end, and the text is cut at the tag.
@@ -136,13 +153,18 @@ base::MarkedText Format::continued(std::vector<Data> messages, const RenderReque
   const std::string_view word = kContinueTag.substr(0, kContinueTag.size() - 1);
   std::size_t at = text.text.rfind(word);
   if (at == std::string::npos)
-    base::reject(template_for(request).name(), "the final message does not appear in the chat, so it cannot be continued");
-  if (text.text.compare(at, kContinueTag.size(), kContinueTag) != 0)  // the template trims: so do we
-    while (at > 0 && (text.text[at - 1] == ' ' || text.text[at - 1] == '\n' || text.text[at - 1] == '\t')) --at;
+    base::reject(template_for(request).name(),
+                 "the final message does not appear in the chat, so it cannot be continued");
+  if (text.text.compare(at, kContinueTag.size(), kContinueTag) !=
+      0)  // the template trims: so do we
+    while (at > 0 &&
+           (text.text[at - 1] == ' ' || text.text[at - 1] == '\n' || text.text[at - 1] == '\t'))
+      --at;
   return cut(text, at);
 }
 
-std::vector<std::int32_t> Format::ids(const std::vector<Message>& messages, const RenderRequest& request) const {
+std::vector<std::int32_t> Format::ids(const std::vector<Message>& messages,
+                                      const RenderRequest& request) const {
   return tokenizer_.encode(render(messages, request));
 }
 

@@ -38,10 +38,10 @@ struct FormatTraits {
   bool accepts_system = false;
   bool adds_bos = false;  // the text begins with the beginning-of-sequence token
   Thinking thinking = Thinking::none;
-  std::string thinking_switch;      // the variable that turns it on and off ("enable_thinking")
-  bool opens_thought = false;       // the generation prompt ends inside a thought
+  std::string thinking_switch;         // the variable that turns it on and off ("enable_thinking")
+  bool opens_thought = false;          // the generation prompt ends inside a thought
   std::string think_begin, think_end;  // "<think>", "</think>"; "" without thinking
-  std::string turn_end;             // the control token behind an answer, "" when none is
+  std::string turn_end;                // the control token behind an answer, "" when none is
   std::vector<std::int32_t> stop_ids;  // the model's ends, and the end of a turn
 };
 
@@ -50,24 +50,28 @@ class Format {
   // Whether the contract describes a chat at all.
   static bool described(const contract::Contract& contract);
 
-  // contract and tokenizer must outlive it. Input errors: no template, or one that cannot be parsed.
-  Format(const contract::Contract& contract, const text::Tokenizer& tokenizer, const FormatOptions& options,
-         const std::string& where);
+  // contract and tokenizer must outlive it. Input errors: no template, or one that cannot be
+  // parsed.
+  Format(const contract::Contract& contract, const text::Tokenizer& tokenizer,
+         const FormatOptions& options, const std::string& where);
 
   // Input errors of the template name the message that it was at.
-  base::MarkedText render(const std::vector<Message>& messages, const RenderRequest& request = {}) const;
+  base::MarkedText render(const std::vector<Message>& messages,
+                          const RenderRequest& request = {}) const;
   // Ids for the model: control tokens only where the template wrote them. No token is put in front:
   // the template says whether there is a beginning-of-sequence token.
-  std::vector<std::int32_t> ids(const std::vector<Message>& messages, const RenderRequest& request = {}) const;
+  std::vector<std::int32_t> ids(const std::vector<Message>& messages,
+                                const RenderRequest& request = {}) const;
 
-  const FormatTraits& traits() const;  // probed at the first call
+  const FormatTraits& traits() const;                             // probed at the first call
   void set_variable(const std::string& name, jinja::Data value);  // as if given in kwargs_json
   const std::string& name() const { return templates_.front().name(); }
 
  private:
   friend class FormatProbe;
   const jinja::Template& template_for(const RenderRequest& request) const;
-  base::MarkedText render_data(const std::vector<jinja::Data>& messages, const RenderRequest& request,
+  base::MarkedText render_data(const std::vector<jinja::Data>& messages,
+                               const RenderRequest& request,
                                const jinja::Template::Variables& more) const;
   base::MarkedText continued(std::vector<jinja::Data> messages, const RenderRequest& request) const;
 
@@ -81,9 +85,10 @@ class Format {
 
 std::tm local_time();  // now
 
-// Special tokens by the names that templates use (bos_token ...): as the checkpoint's files spell them,
-// else by the contract's ids. Trusted.
-jinja::Template::Variables special_tokens(const contract::Contract& contract, const text::Tokenizer& tokenizer);
+// Special tokens by the names that templates use (bos_token ...): as the checkpoint's files spell
+// them, else by the contract's ids. Trusted.
+jinja::Template::Variables special_tokens(const contract::Contract& contract,
+                                          const text::Tokenizer& tokenizer);
 // The contract's template, or the built-in one that it names; "" for none.
 std::string template_source(const contract::Contract& contract);
 

@@ -33,7 +33,8 @@ Message probe_message(std::string role, std::string_view text) {
 
 }  // namespace
 
-std::optional<base::MarkedText> FormatProbe::text_of(const std::vector<Message>& messages, bool prompt,
+std::optional<base::MarkedText> FormatProbe::text_of(const std::vector<Message>& messages,
+                                                     bool prompt,
                                                      const jinja::Template::Variables& more) const {
   RenderRequest request;
   request.add_generation_prompt = prompt;
@@ -59,14 +60,16 @@ void FormatProbe::find_thinking(FormatTraits& traits) const {
     traits.thinking = Thinking::switchable;
     traits.thinking_switch = name;
     for (const ThoughtMarks& marks : kThoughts)
-      if (found == nullptr && (on->text.find(marks.begin) != std::string::npos || off->text.find(marks.begin) != std::string::npos ||
+      if (found == nullptr && (on->text.find(marks.begin) != std::string::npos ||
+                               off->text.find(marks.begin) != std::string::npos ||
                                off->text.find(marks.end) != std::string::npos))
         found = &marks;
     break;
   }
   for (const ThoughtMarks& marks : kThoughts) {
     const std::size_t open = plain->text.rfind(marks.begin);
-    if (open == std::string::npos || plain->text.find(marks.end, open) != std::string::npos) continue;
+    if (open == std::string::npos || plain->text.find(marks.end, open) != std::string::npos)
+      continue;
     if (plain->text.find(kUser) > open) continue;  // an instruction that names the tag
     traits.opens_thought = true;
     if (traits.thinking == Thinking::none) traits.thinking = Thinking::always;
@@ -79,7 +82,8 @@ void FormatProbe::find_thinking(FormatTraits& traits) const {
 
 // The first control token behind an answer, or its stop where the model's vocabulary has none.
 void FormatProbe::find_turn_end(FormatTraits& traits) const {
-  const auto text = text_of({probe_message("user", kUser), probe_message("assistant", kAnswer)}, false);
+  const auto text =
+      text_of({probe_message("user", kUser), probe_message("assistant", kAnswer)}, false);
   traits.stop_ids = format_.contract_.tokens.eos;
   if (!text) return;
   const std::size_t answer = text->text.rfind(kAnswer);
@@ -98,7 +102,8 @@ void FormatProbe::find_turn_end(FormatTraits& traits) const {
 FormatTraits FormatProbe::run() const {
   FormatTraits traits;
   const auto user = text_of({probe_message("user", kUser)}, true);
-  const auto system = text_of({probe_message("system", kSystem), probe_message("user", kUser)}, true);
+  const auto system =
+      text_of({probe_message("system", kSystem), probe_message("user", kUser)}, true);
   traits.accepts_system = system && system->text.find(kSystem) != std::string::npos;
   const auto bos = format_.contract_.tokens.bos;
   const std::string begin = bos ? std::string(format_.tokenizer_.token_bytes(*bos)) : std::string();

@@ -1,4 +1,5 @@
-// What can be known about a chat format by rendering small chats with it (format.hpp, FormatTraits).
+// What can be known about a chat format by rendering small chats with it (format.hpp,
+// FormatTraits).
 #pragma once
 
 #include <optional>

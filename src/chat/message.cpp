@@ -13,8 +13,9 @@ namespace {
 using jinja::Data;
 using jinja::Trust;
 
-constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "model", "tool", "function",
-                                       "ipython", "observation", "tool_response", "environment", "critic"};
+constexpr std::string_view kRoles[] = {"system",      "developer",     "user",        "assistant",
+                                       "model",       "tool",          "function",    "ipython",
+                                       "observation", "tool_response", "environment", "critic"};
 
 Trust trust_of_role(std::string_view role) {
   const bool known = std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles);
@@ -22,7 +23,8 @@ Trust trust_of_role(std::string_view role) {
 }
 
 void drop_nulls(Data& object) {
-  std::erase_if(object.members, [](const Data::Member& member) { return member.second.kind == Data::Kind::none; });
+  std::erase_if(object.members,
+                [](const Data::Member& member) { return member.second.kind == Data::Kind::none; });
 }
 
 // {"arguments": "{...}"} -> {"arguments": {...}}: templates print them as JSON.
@@ -48,11 +50,14 @@ Message from_object(const base::Json& object, std::string_view where) {
   base::Json rest = base::Json::object();
   for (const auto& [key, value] : object.items()) {
     if (key == "role") {
-      if (!value.is_string()) base::reject(base::cat(where, ".role"), "wrong kind of value", value.type_name(), "a string");
+      if (!value.is_string())
+        base::reject(base::cat(where, ".role"), "wrong kind of value", value.type_name(),
+                     "a string");
       out.role = value.get<std::string>();
     } else if (key == "content" && value.is_string()) {
       out.content = jinja::marked(value.get<std::string>(), Trust::untrusted);
-    } else if ((key == "reasoning_content" || key == "reasoning" || key == "thinking") && value.is_string()) {
+    } else if ((key == "reasoning_content" || key == "reasoning" || key == "thinking") &&
+               value.is_string()) {
       if (!out.reasoning_content || key == "reasoning_content")
         out.reasoning_content = jinja::marked(value.get<std::string>(), Trust::untrusted);
     } else {
@@ -82,14 +87,16 @@ std::vector<Message> messages_of_json(std::string_view json, std::string_view wh
   const base::Json& list = document.is_object() && member != document.end() ? *member : document;
   if (!list.is_array()) base::reject(where, "no list of messages", list.type_name());
   std::vector<Message> out;
-  for (const base::Json& item : list) out.push_back(from_object(item, base::cat(where, ": messages[", out.size(), "]")));
+  for (const base::Json& item : list)
+    out.push_back(from_object(item, base::cat(where, ": messages[", out.size(), "]")));
   return out;
 }
 
 void trust_roles(Data& messages) {
   for (Data& item : messages.items)
     for (auto& [key, value] : item.members)
-      if (key.text == "role" && trust_of_role(value.text.text) == Trust::trusted) value.text.untrusted.clear();
+      if (key.text == "role" && trust_of_role(value.text.text) == Trust::trusted)
+        value.text.untrusted.clear();
 }
 
 Data to_data(const Message& message, std::string_view where) {
@@ -98,7 +105,8 @@ Data to_data(const Message& message, std::string_view where) {
   out.set("content", Data::of(message.content));
   if (!message.fields_json.empty()) {
     Data fields = Data::parse(message.fields_json, where, Trust::untrusted);
-    if (fields.kind != Data::Kind::object) base::reject(where, "fields of a message are no JSON object");
+    if (fields.kind != Data::Kind::object)
+      base::reject(where, "fields of a message are no JSON object");
     for (auto& [key, value] : fields.members) {
       if (key.text == "tool_calls") open_arguments(value);
       if (key.text != "role") out.set(key.text, std::move(value));

@@ -31,9 +31,9 @@ Message message_of_json(std::string_view json, std::string_view where);
 // A list of such messages: {"messages": [...]} or [...].
 std::vector<Message> messages_of_json(std::string_view json, std::string_view where);
 
-// As templates read it: members that are null are left out, reasoning under each of its names, arguments
-// of tool calls as objects where they are JSON in a string. The role is trusted when it is one that chat
-// templates know, so that a template may build a control token of it.
+// As templates read it: members that are null are left out, reasoning under each of its names,
+// arguments of tool calls as objects where they are JSON in a string. The role is trusted when it
+// is one that chat templates know, so that a template may build a control token of it.
 jinja::Data to_data(const Message& message, std::string_view where);
 
 // Of a list of messages as data: makes the roles that templates know trusted.

@@ -14,8 +14,8 @@ constexpr std::string_view kConfig = "tokenizer_config.json", kMap = "special_to
 
 using Named = std::map<std::string, std::string>;
 
-// "chat_template": a text, or a list of {name, template}. One named "default", else the first, is the
-// template; the others keep their names.
+// "chat_template": a text, or a list of {name, template}. One named "default", else the first, is
+// the template; the others keep their names.
 std::string template_of(const Json& config, std::string_view file, Named& named) {
   const Json* value = member(config, "chat_template");
   if (value == nullptr) return {};
@@ -62,11 +62,13 @@ std::string default_system_of(std::string_view jinja) {
 
 // "bos_token": "<s>" or {"content": "<s>", ...}
 void add_special(const Json& config, Named& special) {
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
+                          "cls_token", "mask_token"}) {
     const Json* value = member(config, key);
     if (value == nullptr) continue;
     const Json* content = value->is_object() ? member(*value, "content") : value;
-    if (content != nullptr && content->is_string() && !content->get_ref<const std::string&>().empty())
+    if (content != nullptr && content->is_string() &&
+        !content->get_ref<const std::string&>().empty())
       special.emplace(key, content->get<std::string>());
   }
 }

@@ -18,21 +18,34 @@ std::string type_name(const Value& v) {
   const Object* object = as_object(v);
   if (object == nullptr) return kPlain[v.index()];
   switch (object->kind) {
-    case ObjectKind::list: return "list";
-    case ObjectKind::tuple: return "tuple";
-    case ObjectKind::group: return "_GroupTuple";
-    case ObjectKind::dict: return "dict";
+    case ObjectKind::list:
+      return "list";
+    case ObjectKind::tuple:
+      return "tuple";
+    case ObjectKind::group:
+      return "_GroupTuple";
+    case ObjectKind::dict:
+      return "dict";
     case ObjectKind::view: {
       const ViewKind part = static_cast<const View*>(object)->part;
-      return part == ViewKind::keys ? "dict_keys" : part == ViewKind::values ? "dict_values" : "dict_items";
+      return part == ViewKind::keys     ? "dict_keys"
+             : part == ViewKind::values ? "dict_values"
+                                        : "dict_items";
     }
-    case ObjectKind::range: return "range";
-    case ObjectKind::slice: return "slice";
-    case ObjectKind::iterator: return static_cast<const Iterator*>(object)->type;
-    case ObjectKind::name_space: return "TemplateNamespace";
-    case ObjectKind::macro: return "Macro";
-    case ObjectKind::loop: return "LoopContext";
-    case ObjectKind::function: break;
+    case ObjectKind::range:
+      return "range";
+    case ObjectKind::slice:
+      return "slice";
+    case ObjectKind::iterator:
+      return static_cast<const Iterator*>(object)->type;
+    case ObjectKind::name_space:
+      return "TemplateNamespace";
+    case ObjectKind::macro:
+      return "Macro";
+    case ObjectKind::loop:
+      return "LoopContext";
+    case ObjectKind::function:
+      break;
   }
   return static_cast<const Function*>(object)->is_type ? "type" : "builtin_function_or_method";
 }
@@ -40,8 +53,9 @@ std::string type_name(const Value& v) {
 bool is_callable(const Value& v) {
   const Object* object = as_object(v);
   if (is_undefined(v)) return true;  // jinja2's Undefined has __call__
-  return object != nullptr && (object->kind == ObjectKind::macro || object->kind == ObjectKind::function ||
-                               object->kind == ObjectKind::loop);
+  return object != nullptr &&
+         (object->kind == ObjectKind::macro || object->kind == ObjectKind::function ||
+          object->kind == ObjectKind::loop);
 }
 
 bool has_length(const Value& v) {
@@ -55,8 +69,10 @@ bool has_length(const Value& v) {
     case ObjectKind::dict:
     case ObjectKind::view:
     case ObjectKind::range:
-    case ObjectKind::loop: return true;
-    default: return false;
+    case ObjectKind::loop:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -73,7 +89,8 @@ std::int64_t length(Interpreter& run, const Value& v) {
   }
   if (const List* list = as_list(v)) return static_cast<std::int64_t>(list->items.size());
   if (const Dict* dict = as_dict(v)) return static_cast<std::int64_t>(dict->entries.size());
-  if (const auto* view = as_kind<View>(v, ObjectKind::view)) return static_cast<std::int64_t>(view->dict->entries.size());
+  if (const auto* view = as_kind<View>(v, ObjectKind::view))
+    return static_cast<std::int64_t>(view->dict->entries.size());
   if (const auto* range = as_kind<RangeObject>(v, ObjectKind::range)) return range->size;
   if (auto* loop = as_kind<Loop>(v, ObjectKind::loop)) return loop->length(run);
   throw Fault(cat("object of type '", type_name(v), "' has no len()"));
@@ -107,13 +124,15 @@ bool indexed(Interpreter& run, const Value& of, std::int64_t index, Value& out) 
 }
 
 bool is_sequence(const Value& v) {
-  return as_text(v) != nullptr || as_list(v) != nullptr || as_kind<RangeObject>(v, ObjectKind::range) != nullptr;
+  return as_text(v) != nullptr || as_list(v) != nullptr ||
+         as_kind<RangeObject>(v, ObjectKind::range) != nullptr;
 }
 
 // Whether of[key] is there.
 bool subscript(Interpreter& run, const Value& of, const Value& key, Value& out) {
   if (const Dict* dict = as_dict(of)) {
-    if (const List* list = as_list(key); list != nullptr && list->kind == ObjectKind::list) return false;
+    if (const List* list = as_list(key); list != nullptr && list->kind == ObjectKind::list)
+      return false;
     if (as_dict(key) != nullptr || as_kind<View>(key, ObjectKind::view) != nullptr) return false;
     const Value* found = find(run, *dict, key);
     if (found != nullptr) out = *found;
@@ -130,8 +149,10 @@ std::string shown_type(const Value& v) {
 
 Undefined missing(Interpreter& run, const Value& of, const Value& key) {
   if (const Text* name = as_text(key))
-    return run.heap().undefined(cat("'", shown_type(of), "' has no attribute '", base::printable(name->bytes, 60), "'"));
-  return run.heap().undefined(cat(shown_type(of), " has no element ", base::printable(repr(run, key), 60)));
+    return run.heap().undefined(
+        cat("'", shown_type(of), "' has no attribute '", base::printable(name->bytes, 60), "'"));
+  return run.heap().undefined(
+      cat(shown_type(of), " has no element ", base::printable(repr(run, key), 60)));
 }
 
 // getattr: fields of loops and such, then methods. `found` tells a None from nothing.
@@ -144,8 +165,10 @@ Value attribute(Interpreter& run, const Value& of, std::string_view name, bool& 
   bool unsafe = false;
   Value method = find_method(run, of, name, unsafe);
   if (unsafe)
-    return run.heap().undefined(cat("access to attribute '", base::printable(name, 60), "' of '", type_name(of), "' object is unsafe."));
-  const auto* none = std::get_if<Undefined>(&method);  // one with a reason is a value: loop.previtem
+    return run.heap().undefined(cat("access to attribute '", base::printable(name, 60), "' of '",
+                                    type_name(of), "' object is unsafe."));
+  const auto* none =
+      std::get_if<Undefined>(&method);  // one with a reason is a value: loop.previtem
   found = none == nullptr || none->why != nullptr;
   return method;
 }
@@ -165,7 +188,8 @@ Value get_attribute(Interpreter& run, const Value& of, std::string_view name) {
     if (const Value* item = find(*dict, name)) return *item;
   // What every Python object has: undefined here, unsafe there; both print nothing.
   if (begins_private(name))
-    return run.heap().undefined(cat("access to attribute '", base::printable(name, 60), "' of '", type_name(of), "' object is unsafe."));
+    return run.heap().undefined(cat("access to attribute '", base::printable(name, 60), "' of '",
+                                    type_name(of), "' object is unsafe."));
   return missing(run, of, run.heap().text(std::string(name)));
 }
 
@@ -184,7 +208,7 @@ Value get_item(Interpreter& run, const Value& of, const Value& key) {
 namespace {
 
 struct Bounds {
-  std::int64_t start, step, count;
+  std::int64_t start, stop, step, count;
 };
 
 // As PySlice_AdjustIndices.
@@ -192,7 +216,8 @@ Bounds adjusted(const SliceBounds& bounds, std::int64_t size) {
   const auto index = [](const Value& v, std::int64_t otherwise) {
     if (is_none(v)) return otherwise;
     std::int64_t out = 0;
-    if (!as_integer(v, out)) throw Fault("slice indices must be integers or None or have an __index__ method");
+    if (!as_integer(v, out))
+      throw Fault("slice indices must be integers or None or have an __index__ method");
     return out;
   };
   const std::int64_t step = index(bounds.step, 1);
@@ -207,13 +232,15 @@ Bounds adjusted(const SliceBounds& bounds, std::int64_t size) {
     }
     return i;
   };
-  const std::int64_t start = is_none(bounds.start) ? (down ? size - 1 : 0) : clip(index(bounds.start, 0));
+  const std::int64_t start =
+      is_none(bounds.start) ? (down ? size - 1 : 0) : clip(index(bounds.start, 0));
   const std::int64_t stop = is_none(bounds.stop) ? (down ? -1 : size) : clip(index(bounds.stop, 0));
   std::int64_t count = 0;
   // Magnitudes: -step of INT64_MIN does not fit.
-  if (down && stop < start) count = (start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1;
+  if (down && stop < start)
+    count = (start - stop - 1) / (step == INT64_MIN ? INT64_MAX : -step) + 1;
   if (!down && start < stop) count = (stop - start - 1) / step + 1;
-  return {start, step, count};
+  return {start, stop, step, count};
 }
 
 Value slice_of_text(Interpreter& run, const Text& text, const Bounds& b) {
@@ -224,7 +251,8 @@ Value slice_of_text(Interpreter& run, const Text& text, const Bounds& b) {
     return piece(run, text, begin, std::max(begin, end));
   }
   std::vector<std::size_t> places;  // where each character begins
-  for (std::size_t at = 0; at < text.bytes.size(); at += character_at(text.bytes, at).bytes) places.push_back(at);
+  for (std::size_t at = 0; at < text.bytes.size(); at += character_at(text.bytes, at).bytes)
+    places.push_back(at);
   places.push_back(text.bytes.size());
   TextBuilder builder;
   for (std::int64_t i = 0; i < b.count; ++i) {
@@ -232,6 +260,17 @@ Value slice_of_text(Interpreter& run, const Text& text, const Bounds& b) {
     builder.append(text, places[place], places[place + 1]);
   }
   return run.heap().text(builder, text.markup);
+}
+
+Value slice_of_range(Interpreter& run, const RangeObject& range, const Bounds& b) {
+  std::int64_t start = 0, stop = 0, step = 0;
+  bool over = __builtin_mul_overflow(range.step, b.step, &step);
+  over |= __builtin_mul_overflow(b.start, range.step, &start);
+  over |= __builtin_add_overflow(start, range.start, &start);
+  over |= __builtin_mul_overflow(b.stop, range.step, &stop);
+  over |= __builtin_add_overflow(stop, range.start, &stop);
+  if (over) throw Fault("integer overflow in the slice of a range");
+  return static_cast<Object*>(run.heap().make<RangeObject>(start, stop, step, b.count));
 }
 
 }  // namespace
@@ -242,16 +281,15 @@ Value get_slice(Interpreter& run, const Value& of, const SliceBounds& bounds) {
   const Bounds b = adjusted(bounds, length(run, of));
   if (const Text* text = as_text(of)) return slice_of_text(run, *text, b);
   if (const auto* range = as_kind<RangeObject>(of, ObjectKind::range)) {
-    std::int64_t step = 0;
-    if (__builtin_mul_overflow(range->step, b.step, &step)) step = b.step > 0 ? INT64_MAX : INT64_MIN;
-    const std::int64_t start = b.count > 0 ? range->start + b.start * range->step : range->start;
-    return static_cast<Object*>(run.heap().make<RangeObject>(start, b.count > 1 ? step : 1, b.count));
+    return slice_of_range(run, *range, b);
   }
   const List& list = *as_list(of);
   std::vector<Value> items;
   run.heap().burn(static_cast<std::uint64_t>(b.count));
-  for (std::int64_t i = 0; i < b.count; ++i) items.push_back(list.items[static_cast<std::size_t>(b.start + i * b.step)]);
-  return static_cast<Object*>(run.heap().list(std::move(items), list.kind == ObjectKind::list ? ObjectKind::list : ObjectKind::tuple));
+  for (std::int64_t i = 0; i < b.count; ++i)
+    items.push_back(list.items[static_cast<std::size_t>(b.start + i * b.step)]);
+  return static_cast<Object*>(run.heap().list(
+      std::move(items), list.kind == ObjectKind::list ? ObjectKind::list : ObjectKind::tuple));
 }
 
 }  // namespace quern::jinja

@@ -6,18 +6,21 @@ namespace quern::jinja {
 
 using base::cat;
 
-void Arguments::bind(std::string_view callee, std::initializer_list<std::string_view> names, std::size_t required) {
+void Arguments::bind(std::string_view callee, std::initializer_list<std::string_view> names,
+                     std::size_t required) {
   callee_ = callee;
   names_.assign(names.begin(), names.end());
   if (positional.size() > names.size())
-    throw Fault(cat(callee, " takes at most ", names.size(), " arguments, ", positional.size(), " given"));
+    throw Fault(
+        cat(callee, " takes at most ", names.size(), " arguments, ", positional.size(), " given"));
   present_.assign(names.size(), false);
   for (std::size_t i = 0; i < positional.size(); ++i) present_[i] = true;
   positional.resize(names.size());
   for (auto& [name, value] : named) {
     std::size_t place = 0;
     while (place < names_.size() && names_[place] != name) ++place;
-    if (place == names_.size()) throw Fault(cat(callee, " has no argument '", base::printable(name, 40), "'"));
+    if (place == names_.size())
+      throw Fault(cat(callee, " has no argument '", base::printable(name, 40), "'"));
     if (present_[place]) throw Fault(cat(callee, " got two values for argument '", name, "'"));
     positional[place] = std::move(value);
     present_[place] = true;
@@ -31,8 +34,8 @@ void Arguments::only(std::string_view callee, std::size_t least, std::size_t mos
   callee_ = callee;
   if (!named.empty()) throw Fault(cat(callee, " takes no keyword arguments"));
   if (positional.size() < least || positional.size() > most)
-    throw Fault(cat(callee, " takes ", least, least == most ? "" : cat(" to ", most), " arguments, ",
-                    positional.size(), " given"));
+    throw Fault(cat(callee, " takes ", least, least == most ? "" : cat(" to ", most),
+                    " arguments, ", positional.size(), " given"));
   present_.assign(most, false);
   for (std::size_t i = 0; i < positional.size(); ++i) present_[i] = true;
   positional.resize(most);
@@ -55,7 +58,8 @@ Value Arguments::get_or(std::size_t index, Value otherwise) const {
 std::int64_t need_integer(const Value& value, std::string_view callee) {
   std::int64_t out = 0;
   if (!as_integer(value, out))
-    throw Fault(cat(callee, ": '", type_name(value), "' object cannot be interpreted as an integer"));
+    throw Fault(
+        cat(callee, ": '", type_name(value), "' object cannot be interpreted as an integer"));
   return out;
 }
 

@@ -18,7 +18,8 @@ std::string_view sign_of(Op op) {
 }
 
 [[noreturn]] void wrong_kinds(Op op, const Value& a, const Value& b) {
-  throw Fault(cat("unsupported operand type(s) for ", sign_of(op), ": '", type_name(a), "' and '", type_name(b), "'"));
+  throw Fault(cat("unsupported operand type(s) for ", sign_of(op), ": '", type_name(a), "' and '",
+                  type_name(b), "'"));
 }
 
 [[noreturn]] void overflow(Op op) {
@@ -31,7 +32,10 @@ Value power(std::int64_t base, std::int64_t exponent) {
     return std::pow(static_cast<double>(base), static_cast<double>(exponent));
   }
   std::int64_t out = 1;
-  if (base == 0 || base == 1 || base == -1) return base == -1 && exponent % 2 == 0 ? std::int64_t{1} : exponent == 0 ? std::int64_t{1} : base;
+  if (base == 0 || base == 1 || base == -1)
+    return base == -1 && exponent % 2 == 0 ? std::int64_t{1}
+           : exponent == 0                 ? std::int64_t{1}
+                                           : base;
   for (std::int64_t i = 0; i < exponent; ++i)  // at most 63 rounds before it overflows
     if (__builtin_mul_overflow(out, base, &out)) overflow(Op::pow);
   return out;
@@ -60,7 +64,8 @@ Value integers(Op op, std::int64_t a, std::int64_t b) {
       if (b == 0) throw Fault("integer modulo by zero");
       if (b == -1) return std::int64_t{0};
       return a % b + ((a % b != 0 && (a % b < 0) != (b < 0)) ? b : 0);
-    default: return power(a, b);
+    default:
+      return power(a, b);
   }
 }
 
@@ -86,9 +91,12 @@ double float_floor_div(double a, double b) {
 
 Value floats(Op op, double a, double b) {
   switch (op) {
-    case Op::add: return a + b;
-    case Op::sub: return a - b;
-    case Op::mul: return a * b;
+    case Op::add:
+      return a + b;
+    case Op::sub:
+      return a - b;
+    case Op::mul:
+      return a * b;
     case Op::div:
       if (b == 0) throw Fault("float division by zero");
       return a / b;
@@ -98,10 +106,12 @@ Value floats(Op op, double a, double b) {
     case Op::mod:
       if (b == 0) throw Fault("float modulo by zero");
       return float_mod(a, b);
-    default: break;
+    default:
+      break;
   }
   if (a == 0 && b < 0) throw Fault("0.0 cannot be raised to a negative power");
-  if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::floor(b)) throw Fault("complex numbers are not supported");
+  if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::floor(b))
+    throw Fault("complex numbers are not supported");
   const double out = std::pow(a, b);
   if (std::isinf(out) && std::isfinite(a) && std::isfinite(b)) throw Fault("float overflow in **");
   return out;
@@ -133,7 +143,8 @@ Value repeated(Interpreter& run, const Value& value, std::int64_t count) {
   if (const Text* text = as_text(value)) {
     TextBuilder builder;
     if (count > 0 && !text->bytes.empty()) {
-      if (static_cast<std::uint64_t>(count) > run.heap().limits().text_bytes) run.heap().check_text(SIZE_MAX);
+      if (static_cast<std::uint64_t>(count) > run.heap().limits().text_bytes)
+        run.heap().check_text(SIZE_MAX);
       run.heap().check_text(text->bytes.size() * static_cast<std::size_t>(count));
       for (std::int64_t i = 0; i < count; ++i) builder.append(*text);
     }
@@ -144,24 +155,29 @@ Value repeated(Interpreter& run, const Value& value, std::int64_t count) {
   for (std::int64_t i = 0; i < count && !list->items.empty(); ++i) {
     run.heap().burn(1 + list->items.size());
     items.insert(items.end(), list->items.begin(), list->items.end());
-    if (items.size() * sizeof(Value) > run.heap().limits().heap_bytes / 4) throw Fault("too many items");
+    if (items.size() * sizeof(Value) > run.heap().limits().heap_bytes / 4)
+      throw Fault("too many items");
   }
-  return static_cast<Object*>(run.heap().list(std::move(items), list->kind == ObjectKind::list ? ObjectKind::list : ObjectKind::tuple));
+  return static_cast<Object*>(run.heap().list(
+      std::move(items), list->kind == ObjectKind::list ? ObjectKind::list : ObjectKind::tuple));
 }
 
 Value added(Interpreter& run, const Value& a, const Value& b) {
   const Text *s = as_text(a), *t = as_text(b);
   if (s != nullptr && t != nullptr) return joined_texts(run, a, b);
-  if (s != nullptr) throw Fault(cat("can only concatenate str (not \"", type_name(b), "\") to str"));
+  if (s != nullptr)
+    throw Fault(cat("can only concatenate str (not \"", type_name(b), "\") to str"));
   const List *x = as_list(a), *y = as_list(b);
   if (x != nullptr) {
     const bool list = x->kind == ObjectKind::list;
     if (y == nullptr || (y->kind == ObjectKind::list) != list)
-      throw Fault(cat("can only concatenate ", list ? "list" : "tuple", " (not \"", type_name(b), "\") to ", list ? "list" : "tuple"));
+      throw Fault(cat("can only concatenate ", list ? "list" : "tuple", " (not \"", type_name(b),
+                      "\") to ", list ? "list" : "tuple"));
     run.heap().burn(x->items.size() + y->items.size());
     std::vector<Value> items = x->items;
     items.insert(items.end(), y->items.begin(), y->items.end());
-    return static_cast<Object*>(run.heap().list(std::move(items), list ? ObjectKind::list : ObjectKind::tuple));
+    return static_cast<Object*>(
+        run.heap().list(std::move(items), list ? ObjectKind::list : ObjectKind::tuple));
   }
   wrong_kinds(Op::add, a, b);
 }
@@ -191,7 +207,9 @@ Value negate(Interpreter& run, const Value& value, bool keep_sign) {
   if (is_undefined(value)) run.undefined_used(value);
   if (const double* d = std::get_if<double>(&value)) return keep_sign ? *d : -*d;
   std::int64_t i = 0;
-  if (!as_integer(value, i)) throw Fault(cat("bad operand type for unary ", keep_sign ? "+" : "-", ": '", type_name(value), "'"));
+  if (!as_integer(value, i))
+    throw Fault(
+        cat("bad operand type for unary ", keep_sign ? "+" : "-", ": '", type_name(value), "'"));
   if (!keep_sign && __builtin_sub_overflow(std::int64_t{0}, i, &i)) overflow(Op::sub);
   return i;
 }

@@ -33,11 +33,14 @@ AttributePath::AttributePath(Interpreter& run, const Value& attribute) {
     return;
   }
   for (Text& part : split_at(*text, '.')) {
-    const bool digits = !part.bytes.empty() && std::all_of(part.bytes.begin(), part.bytes.end(),
-                                                           [](char c) { return c >= '0' && c <= '9'; });
+    const bool digits =
+        !part.bytes.empty() && std::all_of(part.bytes.begin(), part.bytes.end(),
+                                           [](char c) { return c >= '0' && c <= '9'; });
     std::int64_t index = 0;
-    if (digits && parse_integer(part.bytes, 10, index)) parts_.push_back(index);
-    else parts_.push_back(run.heap().text(std::move(part)));
+    if (digits && parse_integer(part.bytes, 10, index))
+      parts_.push_back(index);
+    else
+      parts_.push_back(run.heap().text(std::move(part)));
   }
 }
 
@@ -56,7 +59,8 @@ SortKey::SortKey(Interpreter& run, const Value& attribute, bool case_sensitive, 
     paths_.emplace_back(run, attribute);
     return;
   }
-  for (Text& part : split_at(*text, ',')) paths_.emplace_back(run, run.heap().text(std::move(part)));
+  for (Text& part : split_at(*text, ','))
+    paths_.emplace_back(run, run.heap().text(std::move(part)));
 }
 
 Value SortKey::of(Interpreter& run, const Value& item, const Value& otherwise) const {

@@ -34,8 +34,8 @@ std::vector<std::string_view> test_names();
 // A global function or object; an undefined value when there is none.
 Value find_global(Interpreter& run, std::string_view name);
 
-// A method of a text, list, tuple, dict, range, loop, cycler... as a callable; undefined when the type
-// has none of this name. `unsafe` is set for methods that the sandbox refuses.
+// A method of a text, list, tuple, dict, range, loop, cycler... as a callable; undefined when the
+// type has none of this name. `unsafe` is set for methods that the sandbox refuses.
 Value find_method(Interpreter& run, const Value& of, std::string_view name, bool& unsafe);
 
 using Method = Value (*)(Interpreter&, const Value& self, Arguments&);

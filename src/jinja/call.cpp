@@ -13,9 +13,11 @@ Value Interpreter::call(const Value& callee, Arguments& arguments) {
   const Deeper deeper(*this);
   heap_.burn(1);
   if (is_undefined(callee)) undefined_used(callee);
-  if (const auto* macro = as_kind<Macro>(callee, ObjectKind::macro)) return call_macro(*macro, arguments);
+  if (const auto* macro = as_kind<Macro>(callee, ObjectKind::macro))
+    return call_macro(*macro, arguments);
   if (auto* loop = as_kind<Loop>(callee, ObjectKind::loop)) return call_loop(*loop, arguments);
-  if (auto* function = as_kind<Function>(callee, ObjectKind::function)) return function->body(*this, arguments);
+  if (auto* function = as_kind<Function>(callee, ObjectKind::function))
+    return function->body(*this, arguments);
   throw Fault(base::cat("'", type_name(callee), "' object is not callable"));
 }
 
@@ -29,7 +31,8 @@ Value Interpreter::call_macro(const Macro& macro, Arguments& arguments) {
   return heap_.text(builder);
 }
 
-// Parameters, then `caller`, `kwargs` and `varargs` where the body uses them, as jinja2's Macro does it.
+// Parameters, then `caller`, `kwargs` and `varargs` where the body uses them, as jinja2's Macro
+// does it.
 void Interpreter::bind_parameters(const Macro& macro, Arguments& arguments, Scope& scope) {
   const MacroSignature& signature = *macro.signature;
   const std::vector<std::string>& names = signature.parameters;
@@ -44,17 +47,20 @@ void Interpreter::bind_parameters(const Macro& macro, Arguments& arguments, Scop
     } else if (i >= first_default) {
       scope.set(names[i], evaluate(*signature.defaults[i - first_default]));
     } else {
-      scope.set(names[i], heap_.undefined(base::cat("parameter '", names[i], "' was not provided")));
+      scope.set(names[i],
+                heap_.undefined(base::cat("parameter '", names[i], "' was not provided")));
     }
   }
   if (signature.takes_caller && std::find(names.begin(), names.end(), "caller") == names.end())
     scope.set("caller", arguments.take("caller", heap_.undefined("No caller defined")));
   if (signature.takes_kwargs) {
     Dict* kwargs = heap_.make<Dict>();
-    for (auto& [name, value] : arguments.named) insert(*this, *kwargs, heap_.text(name), std::move(value));
+    for (auto& [name, value] : arguments.named)
+      insert(*this, *kwargs, heap_.text(name), std::move(value));
     scope.set("kwargs", static_cast<Object*>(kwargs));
   } else if (!arguments.named.empty()) {
-    throw Fault(base::cat("macro ", shown, " takes no keyword argument '", base::printable(arguments.named[0].first, 40), "'"));
+    throw Fault(base::cat("macro ", shown, " takes no keyword argument '",
+                          base::printable(arguments.named[0].first, 40), "'"));
   }
   if (signature.takes_varargs) {
     std::vector<Value> rest(arguments.positional.begin() + static_cast<std::ptrdiff_t>(n_given),

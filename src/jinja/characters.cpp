@@ -17,10 +17,17 @@ struct Special {
   const char* title;
 };
 constexpr Special kSpecial[] = {
-    {0xDF, "SS", "Ss"},      {0x149, "\xCA\xBCN", "\xCA\xBCN"}, {0x1F0, "J\xCC\x8C", "J\xCC\x8C"},
-    {0xFB00, "FF", "Ff"},    {0xFB01, "FI", "Fi"},              {0xFB02, "FL", "Fl"},
-    {0xFB03, "FFI", "Ffi"},  {0xFB04, "FFL", "Ffl"},            {0xFB05, "ST", "St"},
-    {0xFB06, "ST", "St"},    {0x587, "\xD4\xB5\xD5\x92", "\xD4\xB5\xD6\x82"},
+    {0xDF, "SS", "Ss"},
+    {0x149, "\xCA\xBCN", "\xCA\xBCN"},
+    {0x1F0, "J\xCC\x8C", "J\xCC\x8C"},
+    {0xFB00, "FF", "Ff"},
+    {0xFB01, "FI", "Fi"},
+    {0xFB02, "FL", "Fl"},
+    {0xFB03, "FFI", "Ffi"},
+    {0xFB04, "FFL", "Ffl"},
+    {0xFB05, "ST", "St"},
+    {0xFB06, "ST", "St"},
+    {0x587, "\xD4\xB5\xD5\x92", "\xD4\xB5\xD6\x82"},
 };
 
 }  // namespace
@@ -47,12 +54,13 @@ void append_character(std::string& out, std::uint32_t code) {
 
 bool is_space(std::uint32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x1F);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
-         c == 0x202F || c == 0x205F || c == 0x3000;
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 bool is_line_end(std::uint32_t c) {
-  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+  return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||
+         c == 0x2029;
 }
 
 bool is_alpha(std::uint32_t c) {

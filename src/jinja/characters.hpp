@@ -1,4 +1,5 @@
-// Single characters as Python's str sees them: white space, letters, digits, cases. Not here: strings.
+// Single characters as Python's str sees them: white space, letters, digits, cases. Not here:
+// strings.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ struct Character {
 };
 // The character at `at` (< size) of valid UTF-8; a broken byte is a character of one byte.
 Character character_at(std::string_view text, std::size_t at);
-std::size_t character_before(std::string_view text, std::size_t end);  // where the one before `end` begins
+std::size_t character_before(std::string_view text,
+                             std::size_t end);  // where the one before `end` begins
 void append_character(std::string& out, std::uint32_t code);
 
 bool is_space(std::uint32_t code);

@@ -14,7 +14,8 @@ Data convert(const base::Json& json, std::string_view where, Trust trust) {
   Data out;
   if (json.is_boolean()) return Data::of(json.get<bool>());
   if (json.is_string()) return Data::of(json.get_ref<const std::string&>(), trust);
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+  if (json.is_number_unsigned() &&
+      json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
     base::reject(where, "integer out of range", json.dump(), "64-bit integers");
   if (json.is_number_integer()) return Data::of(json.get<std::int64_t>());
   if (json.is_number_float()) {

@@ -1,5 +1,5 @@
-// What a caller gives a template: a tree of plain values. Texts carry their marks (base/marked_text.hpp).
-// Not here: the values inside a rendering (value.hpp), files.
+// What a caller gives a template: a tree of plain values. Texts carry their marks
+// (base/marked_text.hpp). Not here: the values inside a rendering (value.hpp), files.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Data {
   static Data of(std::string value, Trust trust) { return of(marked(std::move(value), trust)); }
   static Data of(std::vector<Data> items);
 
-  // JSON text; its strings, keys too, get `trust`. Input errors name `where`: base/json_reader.hpp, and
-  // integers beyond 64 bits.
+  // JSON text; its strings, keys too, get `trust`. Input errors name `where`: base/json_reader.hpp,
+  // and integers beyond 64 bits.
   static Data parse(std::string_view json, std::string_view where, Trust trust);
 
   const Data* find(std::string_view key) const;  // member of an object, nullptr when absent

@@ -14,30 +14,48 @@ Value Interpreter::evaluate(const Expr& e) {
   heap_.burn(1);
   line_ = e.line;
   switch (e.kind) {
-    case ExprKind::constant: return e.value;
-    case ExprKind::name: return evaluate_name(e);
+    case ExprKind::constant:
+      return e.value;
+    case ExprKind::name:
+      return evaluate_name(e);
     case ExprKind::list:
-    case ExprKind::tuple: return evaluate_sequence(e);
-    case ExprKind::dict: return evaluate_dict(e);
-    case ExprKind::attribute: return get_attribute(*this, evaluate(*e.items[0]), e.name);
-    case ExprKind::item: return evaluate_item(e);
-    case ExprKind::slice: return evaluate_slice(e);
-    case ExprKind::call: return evaluate_call(e, nullptr);
-    case ExprKind::filter: return evaluate_filter(e, nullptr);
-    case ExprKind::test: return evaluate_test(e);
+    case ExprKind::tuple:
+      return evaluate_sequence(e);
+    case ExprKind::dict:
+      return evaluate_dict(e);
+    case ExprKind::attribute:
+      return get_attribute(*this, evaluate(*e.items[0]), e.name);
+    case ExprKind::item:
+      return evaluate_item(e);
+    case ExprKind::slice:
+      return evaluate_slice(e);
+    case ExprKind::call:
+      return evaluate_call(e, nullptr);
+    case ExprKind::filter:
+      return evaluate_filter(e, nullptr);
+    case ExprKind::test:
+      return evaluate_test(e);
     case ExprKind::negate:
-    case ExprKind::plus: return negate(*this, evaluate(*e.items[0]), e.kind == ExprKind::plus);
-    case ExprKind::logical_not: return !truth(*this, evaluate(*e.items[0]));
-    case ExprKind::arithmetic: return evaluate_arithmetic(e);
-    case ExprKind::concat: return evaluate_concat(e);
+    case ExprKind::plus:
+      return negate(*this, evaluate(*e.items[0]), e.kind == ExprKind::plus);
+    case ExprKind::logical_not:
+      return !truth(*this, evaluate(*e.items[0]));
+    case ExprKind::arithmetic:
+      return evaluate_arithmetic(e);
+    case ExprKind::concat:
+      return evaluate_concat(e);
     case ExprKind::logical_and:
-    case ExprKind::logical_or: return evaluate_logic(e);
-    case ExprKind::compare: return evaluate_compare(e);
-    case ExprKind::condition: break;
+    case ExprKind::logical_or:
+      return evaluate_logic(e);
+    case ExprKind::compare:
+      return evaluate_compare(e);
+    case ExprKind::condition:
+      break;
   }
   if (truth(*this, evaluate(*e.items[0]))) return evaluate(*e.items[1]);
   if (e.items[2] != nullptr) return evaluate(*e.items[2]);
-  return heap_.undefined("the inline if-expression evaluated to false and no else section was defined");
+  return heap_.undefined(
+      "the inline if-expression evaluated to false and no else section was defined");
 }
 
 Value Interpreter::evaluate_name(const Expr& e) {
@@ -52,8 +70,8 @@ Value Interpreter::evaluate_sequence(const Expr& e) {
   std::vector<Value> items;
   items.reserve(e.items.size());
   for (const Expr* item : e.items) items.push_back(evaluate(*item));
-  return static_cast<Object*>(
-      heap_.list(std::move(items), e.kind == ExprKind::list ? ObjectKind::list : ObjectKind::tuple));
+  return static_cast<Object*>(heap_.list(
+      std::move(items), e.kind == ExprKind::list ? ObjectKind::list : ObjectKind::tuple));
 }
 
 Value Interpreter::evaluate_dict(const Expr& e) {
@@ -90,17 +108,20 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& arguments) {
   Arguments out;
   for (const Expr* value : arguments.positional) out.positional.push_back(evaluate(*value));
   if (arguments.star != nullptr)
-    for (Value& value : items_of(evaluate(*arguments.star))) out.positional.push_back(std::move(value));
+    for (Value& value : items_of(evaluate(*arguments.star)))
+      out.positional.push_back(std::move(value));
   for (const auto& [name, value] : arguments.named) out.named.emplace_back(name, evaluate(*value));
   if (arguments.star_star == nullptr) return out;
   const Value more = evaluate(*arguments.star_star);
   const Dict* dict = as_dict(more);
-  if (dict == nullptr) throw Fault(base::cat("argument after ** must be a mapping, not ", type_name(more)));
+  if (dict == nullptr)
+    throw Fault(base::cat("argument after ** must be a mapping, not ", type_name(more)));
   for (const auto& [key, value] : dict->entries) {
     const Text* name = as_text(key);
     if (name == nullptr) throw Fault("keywords must be strings");
     if (out.find(name->bytes) != nullptr)
-      throw Fault(base::cat("got multiple values for keyword argument '", base::printable(name->bytes, 40), "'"));
+      throw Fault(base::cat("got multiple values for keyword argument '",
+                            base::printable(name->bytes, 40), "'"));
     out.named.emplace_back(name->bytes, value);
   }
   return out;

@@ -23,28 +23,44 @@ Interpreter::Flow Interpreter::execute(const Statement& statement) {
   heap_.burn(1);
   line_ = statement.line;
   switch (statement.kind) {
-    case StatementKind::output: execute_output(statement); break;
-    case StatementKind::if_chain: return execute_if(statement);
+    case StatementKind::output:
+      execute_output(statement);
+      break;
+    case StatementKind::if_chain:
+      return execute_if(statement);
     case StatementKind::for_loop: {
       const Value iterable = evaluate(*statement.expressions[0]);
       execute_for(statement, iterable, 1);
       break;
     }
-    case StatementKind::set: assign(statement.targets[0], evaluate(*statement.expressions[0])); break;
-    case StatementKind::set_block: execute_set_block(statement); break;
-    case StatementKind::macro:
-      scope_->set(statement.signature.name, heap_.make<Macro>(&statement.signature, &statement.body, scope_));
+    case StatementKind::set:
+      assign(statement.targets[0], evaluate(*statement.expressions[0]));
       break;
-    case StatementKind::call_block: execute_call_block(statement); break;
-    case StatementKind::filter_block: execute_filter_block(statement); break;
-    case StatementKind::with: execute_with(statement); break;
+    case StatementKind::set_block:
+      execute_set_block(statement);
+      break;
+    case StatementKind::macro:
+      scope_->set(statement.signature.name,
+                  heap_.make<Macro>(&statement.signature, &statement.body, scope_));
+      break;
+    case StatementKind::call_block:
+      execute_call_block(statement);
+      break;
+    case StatementKind::filter_block:
+      execute_filter_block(statement);
+      break;
+    case StatementKind::with:
+      execute_with(statement);
+      break;
     case StatementKind::scope: {
       const ScopeGuard scope(*this, scope_);
       execute(statement.body);
       break;
     }
-    case StatementKind::break_loop: return Flow::break_loop;
-    case StatementKind::continue_loop: return Flow::continue_loop;
+    case StatementKind::break_loop:
+      return Flow::break_loop;
+    case StatementKind::continue_loop:
+      return Flow::continue_loop;
   }
   return Flow::normal;
 }
@@ -62,8 +78,10 @@ void Interpreter::write(const Value& value) {
 
 void Interpreter::execute_output(const Statement& statement) {
   for (const Expr* expression : statement.expressions) {
-    if (expression->kind == ExprKind::constant) write(expression->value);
-    else write(evaluate(*expression));
+    if (expression->kind == ExprKind::constant)
+      write(expression->value);
+    else
+      write(evaluate(*expression));
   }
 }
 
@@ -86,7 +104,8 @@ Value Interpreter::filtered_items(const Statement& statement, const Value& itera
   });
 }
 
-void Interpreter::execute_for(const Statement& statement, const Value& iterable, std::int64_t depth) {
+void Interpreter::execute_for(const Statement& statement, const Value& iterable,
+                              std::int64_t depth) {
   const std::shared_ptr<Scope> outer = scope_;
   const Value items = statement.test != nullptr ? filtered_items(statement, iterable) : iterable;
   Loop* loop = heap_.make<Loop>(Cursor(*this, items), items);
@@ -101,7 +120,8 @@ void Interpreter::execute_for(const Statement& statement, const Value& iterable,
 }
 
 // Whether there were items. As in the reference, `else` runs only when there were none.
-bool Interpreter::loop_items(const Statement& statement, Loop& loop, const std::shared_ptr<Scope>& outer) {
+bool Interpreter::loop_items(const Statement& statement, Loop& loop,
+                             const std::shared_ptr<Scope>& outer) {
   bool any = false;
   Value item;
   try {
@@ -147,7 +167,8 @@ void Interpreter::execute_filter_block(const Statement& statement) {
 }
 
 void Interpreter::execute_call_block(const Statement& statement) {
-  const Value caller = static_cast<Object*>(heap_.make<Macro>(&statement.signature, &statement.body, scope_));
+  const Value caller =
+      static_cast<Object*>(heap_.make<Macro>(&statement.signature, &statement.body, scope_));
   write(evaluate_call(*statement.expressions[0], &caller));
 }
 
@@ -160,7 +181,8 @@ void Interpreter::assign(const Target& target, const Value& value) {
     auto* space = as_kind<Namespace>(*known, ObjectKind::name_space);
     if (space == nullptr) break;
     if (target.attribute[0] == '_')
-      throw Fault(base::cat("a namespace cannot store the attribute '", target.attribute, "': it begins with _"));
+      throw Fault(base::cat("a namespace cannot store the attribute '", target.attribute,
+                            "': it begins with _"));
     for (auto& [name, old] : space->attributes)
       if (name == target.attribute) {
         old = value;
@@ -178,8 +200,9 @@ void Interpreter::assign_parts(const Target& target, const Value& value) {
     throw Fault(base::cat("cannot unpack non-iterable ", type_name(value), " object"));
   const std::vector<Value> items = items_of(value);
   if (items.size() != target.parts.size())
-    throw Fault(base::cat(items.size() < target.parts.size() ? "not enough" : "too many", " values to unpack (expected ",
-                          target.parts.size(), ", got ", items.size(), ")"));
+    throw Fault(base::cat(items.size() < target.parts.size() ? "not enough" : "too many",
+                          " values to unpack (expected ", target.parts.size(), ", got ",
+                          items.size(), ")"));
   for (std::size_t i = 0; i < items.size(); ++i) assign(target.parts[i], items[i]);
 }
 

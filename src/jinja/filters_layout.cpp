@@ -32,7 +32,8 @@ Value filter_indent(Interpreter& run, const Value& v, Arguments& a) {
     indention = std::get<TextRef>(*a.get(0));
   } else {
     const std::int64_t width = a.get(0) != nullptr ? need_integer(*a.get(0), "indent") : 4;
-    indention = padded(run, Text(), static_cast<std::size_t>(std::clamp<std::int64_t>(width, 0, INT32_MAX)), 0);
+    indention = padded(run, Text(),
+                       static_cast<std::size_t>(std::clamp<std::int64_t>(width, 0, INT32_MAX)), 0);
   }
   const bool blank = flag(run, a, 2, false);
   TextBuilder with_end;  // the reference adds a line end before it splits
@@ -69,7 +70,8 @@ Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
   const Text dots("...");
   const Text& end = a.text(2) != nullptr ? *a.text(2) : dots;
   const auto end_size = static_cast<std::int64_t>(char_count(end));
-  if (most < end_size) throw Fault(base::cat("truncate: expected length >= ", end_size, ", got ", most));
+  if (most < end_size)
+    throw Fault(base::cat("truncate: expected length >= ", end_size, ", got ", most));
   if (leeway < 0) throw Fault(base::cat("truncate: expected leeway >= 0, got ", leeway));
   const auto size = static_cast<std::int64_t>(char_count(text));
   if (size - leeway <= most) return v;
@@ -84,7 +86,8 @@ Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
   return run.heap().text(builder, text.markup);
 }
 
-constexpr Filter kFilters[] = {{"center", filter_center}, {"indent", filter_indent}, {"truncate", filter_truncate}};
+constexpr Filter kFilters[] = {
+    {"center", filter_center}, {"indent", filter_indent}, {"truncate", filter_truncate}};
 
 }  // namespace
 

@@ -61,7 +61,8 @@ Value filter_float(Interpreter& run, const Value& v, Arguments& a) {
 double rounded(double value, std::int64_t precision) {
   if (!std::isfinite(value) || precision > 300) return value;
   if (precision < 0) {
-    const double scale = std::pow(10.0, static_cast<double>(std::min<std::int64_t>(-precision, 400)));
+    const double scale =
+        std::pow(10.0, static_cast<double>(std::min<std::int64_t>(-precision, 400)));
     return std::isinf(scale) ? std::copysign(0.0, value) : std::nearbyint(value / scale) * scale;
   }
   char buffer[700];
@@ -92,8 +93,10 @@ Value filter_round(Interpreter& run, const Value& v, Arguments& a) {
     throw Fault("round: method must be common, ceil or floor");
   double d = 0;
   std::int64_t i = 0;
-  if (!to_double(v, d)) throw Fault(base::cat("type ", type_name(v), " doesn't define __round__ method"));
-  if (method == "common") return as_integer(v, i) ? rounded_integer(i, precision) : Value(rounded(d, precision));
+  if (!to_double(v, d))
+    throw Fault(base::cat("type ", type_name(v), " doesn't define __round__ method"));
+  if (method == "common")
+    return as_integer(v, i) ? rounded_integer(i, precision) : Value(rounded(d, precision));
   if (precision < -300 || precision > 300) throw Fault("round: precision out of range");
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const double scaled = d * scale;
@@ -118,13 +121,15 @@ Value filter_filesizeformat(Interpreter& run, const Value& v, Arguments& a) {
     ++i;
   }
   char buffer[400];
-  std::snprintf(buffer, sizeof buffer, "%.1f %c%sB", bytes / unit, binary && i == 0 ? 'K' : kUnits[i], binary ? "i" : "");
+  std::snprintf(buffer, sizeof buffer, "%.1f %c%sB", bytes / unit,
+                binary && i == 0 ? 'K' : kUnits[i], binary ? "i" : "");
   return run.heap().text(std::string(buffer));
 }
 
 constexpr Filter kFilters[] = {
-    {"abs", filter_abs}, {"filesizeformat", filter_filesizeformat}, {"float", filter_float},
-    {"int", filter_int}, {"round", filter_round},
+    {"abs", filter_abs},     {"filesizeformat", filter_filesizeformat},
+    {"float", filter_float}, {"int", filter_int},
+    {"round", filter_round},
 };
 
 }  // namespace

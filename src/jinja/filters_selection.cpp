@@ -1,4 +1,5 @@
-// Filters that choose or look inside: default, attr, map, select and its kin. Also the table of all.
+// Filters that choose or look inside: default, attr, map, select and its kin. Also the table of
+// all.
 #include <algorithm>
 
 #include "base/strings.hpp"
@@ -14,7 +15,8 @@ namespace {
 
 Value filter_default(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("default", {"default_value", "boolean"});
-  const bool replaces = is_undefined(v) || (a.get(1) != nullptr && truth(run, *a.get(1)) && !truth(run, v));
+  const bool replaces =
+      is_undefined(v) || (a.get(1) != nullptr && truth(run, *a.get(1)) && !truth(run, v));
   return replaces ? a.get_or(0, run.heap().text("")) : v;
 }
 
@@ -26,7 +28,8 @@ Value filter_attr(Interpreter& run, const Value& v, Arguments& a) {
   if (as_dict(v) == nullptr) return get_attribute(run, v, name->bytes);
   Value method = find_method(run, v, name->bytes, unsafe);  // never the item of this name
   if (!is_undefined(method) || unsafe) return get_attribute(run, v, name->bytes);
-  return run.heap().undefined(base::cat("'dict object' has no attribute '", base::printable(name->bytes, 60), "'"));
+  return run.heap().undefined(
+      base::cat("'dict object' has no attribute '", base::printable(name->bytes, 60), "'"));
 }
 
 std::string first_name(Arguments& a, std::string_view filter) {
@@ -41,7 +44,9 @@ Value filter_map(Interpreter& run, const Value& v, Arguments& a) {
   if (a.positional.empty() && a.find("attribute") != nullptr) {
     auto path = std::make_shared<AttributePath>(run, a.take("attribute", None{}));
     const Value otherwise = a.take("default", None{});
-    if (!a.named.empty()) throw Fault(base::cat("map: unexpected keyword argument '", base::printable(a.named[0].first, 40), "'"));
+    if (!a.named.empty())
+      throw Fault(base::cat("map: unexpected keyword argument '",
+                            base::printable(a.named[0].first, 40), "'"));
     return run.heap().make<Iterator>([&run, cursor, path, otherwise](Value& out) {
       if (!cursor->next(out)) return false;
       out = path->read(run, out, otherwise);
@@ -59,7 +64,8 @@ Value filter_map(Interpreter& run, const Value& v, Arguments& a) {
   });
 }
 
-// Items for which a test (or without one their truth) is `wanted`, of themselves or of an attribute.
+// Items for which a test (or without one their truth) is `wanted`, of themselves or of an
+// attribute.
 Value choose(Interpreter& run, const Value& v, Arguments& a, bool wanted, bool by_attribute) {
   if (!truth(run, v)) return run.heap().make<Iterator>([](Value&) { return false; });
   auto cursor = std::make_shared<Cursor>(run, v);
@@ -80,7 +86,8 @@ Value choose(Interpreter& run, const Value& v, Arguments& a, bool wanted, bool b
     while (cursor->next(out)) {
       const Value value = path->read(run, out);
       Arguments arguments = rest;
-      if ((test.empty() ? truth(run, value) : run.apply_test(test, value, arguments)) == wanted) return true;
+      if ((test.empty() ? truth(run, value) : run.apply_test(test, value, arguments)) == wanted)
+        return true;
     }
     return false;
   });
@@ -100,13 +107,15 @@ Value filter_rejectattr(Interpreter& run, const Value& v, Arguments& a) {
 }
 
 constexpr Filter kFilters[] = {
-    {"attr", filter_attr}, {"d", filter_default},           {"default", filter_default},
-    {"map", filter_map},   {"reject", filter_reject},       {"rejectattr", filter_rejectattr},
-    {"select", filter_select}, {"selectattr", filter_selectattr},
+    {"attr", filter_attr},       {"d", filter_default},
+    {"default", filter_default}, {"map", filter_map},
+    {"reject", filter_reject},   {"rejectattr", filter_rejectattr},
+    {"select", filter_select},   {"selectattr", filter_selectattr},
 };
 
 std::vector<std::span<const Filter>> tables() {
-  return {text_filters(), layout_filters(), number_filters(), sequence_filters(), selection_filters()};
+  return {text_filters(), layout_filters(), number_filters(), sequence_filters(),
+          selection_filters()};
 }
 
 }  // namespace

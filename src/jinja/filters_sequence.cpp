@@ -38,7 +38,8 @@ Value filter_last(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("last", {});
   if (!has_length(v) || as_kind<Loop>(v, ObjectKind::loop) != nullptr)
     throw Fault(base::cat("'", type_name(v), "' object is not reversible"));
-  if (const std::int64_t size = length(run, v); size > 0 && as_dict(v) == nullptr && as_kind<View>(v, ObjectKind::view) == nullptr)
+  if (const std::int64_t size = length(run, v);
+      size > 0 && as_dict(v) == nullptr && as_kind<View>(v, ObjectKind::view) == nullptr)
     return get_item(run, v, std::int64_t{-1});
   Value item;
   bool any = false;
@@ -117,7 +118,8 @@ Value filter_sort(Interpreter& run, const Value& v, Arguments& a) {
 Value filter_dictsort(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("dictsort", {"case_sensitive", "by", "reverse"});
   const std::string by = a.text(1) != nullptr ? a.text(1)->bytes : "key";
-  if (by != "key" && by != "value") throw Fault("dictsort: you can only sort by either \"key\" or \"value\"");
+  if (by != "key" && by != "value")
+    throw Fault("dictsort: you can only sort by either \"key\" or \"value\"");
   if (is_undefined(v)) run.undefined_used(v);
   const Dict* dict = as_dict(v);
   if (dict == nullptr) throw Fault(base::cat("dictsort: expected a mapping, got ", type_name(v)));
@@ -185,7 +187,8 @@ Value filter_batch(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("batch", {"linecount", "fill_with"}, 1);
   const std::int64_t size = need_integer(*a.get(0), "batch");
   const Value fill = a.get_or(1, None{});
-  if (!is_none(fill) && size > static_cast<std::int64_t>(run.heap().limits().range_items)) throw Fault("batch: too long a line");
+  if (!is_none(fill) && size > static_cast<std::int64_t>(run.heap().limits().range_items))
+    throw Fault("batch: too long a line");
   auto cursor = std::make_shared<Cursor>(run, v);
   auto ahead = std::make_shared<std::vector<Value>>();  // the item that began the next line
   return run.heap().make<Iterator>([&run, size, fill, cursor, ahead](Value& out) {
@@ -201,7 +204,8 @@ Value filter_batch(Interpreter& run, const Value& v, Arguments& a) {
       line.push_back(item);
     }
     if (line.empty() && ended) return false;
-    while (ended && !is_none(fill) && static_cast<std::int64_t>(line.size()) < size) line.push_back(fill);
+    while (ended && !is_none(fill) && static_cast<std::int64_t>(line.size()) < size)
+      line.push_back(fill);
     out = made_list(run, std::move(line));
     return true;
   });
@@ -211,7 +215,8 @@ Value filter_slice(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("slice", {"slices", "fill_with"}, 1);
   const std::int64_t slices = need_integer(*a.get(0), "slice");
   if (slices == 0) throw Fault("integer division or modulo by zero");
-  if (slices > static_cast<std::int64_t>(run.heap().limits().range_items)) throw Fault("slice: too many slices");
+  if (slices > static_cast<std::int64_t>(run.heap().limits().range_items))
+    throw Fault("slice: too many slices");
   const std::vector<Value> items = run.items_of(v);
   const auto size = static_cast<std::int64_t>(items.size());
   std::vector<Value> out;
@@ -219,7 +224,8 @@ Value filter_slice(Interpreter& run, const Value& v, Arguments& a) {
   for (std::int64_t i = 0; i < slices; ++i) {
     const bool extra = i < size % slices;
     const auto count = static_cast<std::size_t>(size / slices + (extra ? 1 : 0));
-    std::vector<Value> part(items.begin() + static_cast<std::ptrdiff_t>(at), items.begin() + static_cast<std::ptrdiff_t>(at + count));
+    std::vector<Value> part(items.begin() + static_cast<std::ptrdiff_t>(at),
+                            items.begin() + static_cast<std::ptrdiff_t>(at + count));
     at += count;
     if (a.given(1) && !extra) part.push_back(*a.get(1));
     out.push_back(made_list(run, std::move(part)));
@@ -239,20 +245,23 @@ Value filter_groupby(Interpreter& run, const Value& v, Arguments& a) {
   std::vector<Value> groups;
   for (std::size_t begin = 0, end = 0; begin < items.size(); begin = end) {
     std::vector<Value> group;
-    for (end = begin; end < items.size() && equal(run, items[end].key, items[begin].key); ++end) group.push_back(items[end].item);
+    for (end = begin; end < items.size() && equal(run, items[end].key, items[begin].key); ++end)
+      group.push_back(items[end].item);
     if (end == begin) throw Fault("groupby: a key that does not equal itself");
     const Value name = shown.of(run, items[begin].item, otherwise);
-    groups.push_back(static_cast<Object*>(run.heap().list({name, made_list(run, std::move(group))}, ObjectKind::group)));
+    groups.push_back(static_cast<Object*>(
+        run.heap().list({name, made_list(run, std::move(group))}, ObjectKind::group)));
   }
   return made_list(run, std::move(groups));
 }
 
 constexpr Filter kFilters[] = {
-    {"batch", filter_batch},   {"count", filter_length}, {"dictsort", filter_dictsort}, {"first", filter_first},
-    {"groupby", filter_groupby}, {"items", filter_items}, {"join", filter_join},        {"last", filter_last},
-    {"length", filter_length}, {"list", filter_list},    {"max", filter_max},           {"min", filter_min},
-    {"reverse", filter_reverse}, {"slice", filter_slice}, {"sort", filter_sort},        {"sum", filter_sum},
-    {"unique", filter_unique},
+    {"batch", filter_batch},     {"count", filter_length},    {"dictsort", filter_dictsort},
+    {"first", filter_first},     {"groupby", filter_groupby}, {"items", filter_items},
+    {"join", filter_join},       {"last", filter_last},       {"length", filter_length},
+    {"list", filter_list},       {"max", filter_max},         {"min", filter_min},
+    {"reverse", filter_reverse}, {"slice", filter_slice},     {"sort", filter_sort},
+    {"sum", filter_sum},         {"unique", filter_unique},
 };
 
 }  // namespace
@@ -270,7 +279,8 @@ Value reversed_value(Interpreter& run, const Value& value) {
   const Value list = made_list(run, std::move(items));
   if (!once) return list;
   auto cursor = std::make_shared<Cursor>(run, list);
-  return run.heap().make<Iterator>([cursor](Value& next) { return cursor->next(next); }, "list_reverseiterator");
+  return run.heap().make<Iterator>([cursor](Value& next) { return cursor->next(next); },
+                                   "list_reverseiterator");
 }
 
 }  // namespace quern::jinja

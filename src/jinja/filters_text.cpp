@@ -40,7 +40,8 @@ Value filter_title(Interpreter& run, const Value& v, Arguments& a) {
     std::string out;
     append_in_case(out, c.code, start ? Case::upper : Case::lower);
     builder.append(out, marks.untrusted(at));
-    start = is_space(c.code) || c.code == '-' || c.code == '(' || c.code == '{' || c.code == '[' || c.code == '<';
+    start = is_space(c.code) || c.code == '-' || c.code == '(' || c.code == '{' || c.code == '[' ||
+            c.code == '<';
     at += c.bytes;
   }
   return run.heap().text(builder);
@@ -54,7 +55,8 @@ Value filter_trim(Interpreter& run, const Value& v, Arguments& a) {
 
 Value filter_replace(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("replace", {"old", "new", "count"}, 2);
-  const TextRef text = to_text(run, v), old = to_text(run, *a.get(0)), fresh = to_text(run, *a.get(1));
+  const TextRef text = to_text(run, v), old = to_text(run, *a.get(0)),
+                fresh = to_text(run, *a.get(1));
   return replaced(run, *text, *old, *fresh, a.integer_or(2, -1));
 }
 
@@ -86,7 +88,8 @@ Value filter_format(Interpreter& run, const Value& v, Arguments& a) {
     throw Fault("format: can't handle positional and keyword arguments at the same time");
   const TextRef text = soft_text(run, v);
   if (a.named.empty())
-    return format_percent(run, *text, static_cast<Object*>(run.heap().list(a.positional, ObjectKind::tuple)));
+    return format_percent(run, *text,
+                          static_cast<Object*>(run.heap().list(a.positional, ObjectKind::tuple)));
   Dict* dict = run.heap().make<Dict>();
   for (auto& [name, value] : a.named) insert(run, *dict, run.heap().text(name), value);
   return format_percent(run, *text, static_cast<Object*>(dict));
@@ -116,7 +119,8 @@ Value filter_tojson(Interpreter& run, const Value& v, Arguments& a) {
   }
   if (a.given(2)) {
     const List* pair = as_list(*a.get(2));
-    if (pair == nullptr || pair->items.size() != 2) throw Fault("tojson: separators must be two strings");
+    if (pair == nullptr || pair->items.size() != 2)
+      throw Fault("tojson: separators must be two strings");
     style.item_separator = separator(pair->items[0]);
     style.key_separator = separator(pair->items[1]);
   }
@@ -140,7 +144,9 @@ Value filter_urlencode(Interpreter& run, const Value& v, Arguments& a) {
     return run.heap().text(builder);
   }
   const Dict* dict = as_dict(v);
-  const Value pairs = dict != nullptr ? Value(static_cast<Object*>(run.heap().make<View>(dict, ViewKind::items))) : v;
+  const Value pairs =
+      dict != nullptr ? Value(static_cast<Object*>(run.heap().make<View>(dict, ViewKind::items)))
+                      : v;
   for (const Value& pair : run.items_of(pairs)) {
     const std::vector<Value> parts = run.items_of(pair);
     if (parts.size() != 2) throw Fault("urlencode: not a sequence of pairs");
@@ -188,14 +194,22 @@ Value filter_xmlattr(Interpreter& run, const Value& v, Arguments& a) {
 }
 
 constexpr Filter kFilters[] = {
-    {"capitalize", filter_capitalize}, {"e", filter_escape},
-    {"escape", filter_escape},         {"forceescape", filter_forceescape},
-    {"format", filter_format},         {"lower", filter_lower},
-    {"replace", filter_replace},       {"safe", filter_safe},
-    {"string", filter_string},         {"striptags", filter_striptags},
-    {"title", filter_title},           {"tojson", filter_tojson},
-    {"trim", filter_trim},             {"upper", filter_upper},
-    {"urlencode", filter_urlencode},   {"wordcount", filter_wordcount},
+    {"capitalize", filter_capitalize},
+    {"e", filter_escape},
+    {"escape", filter_escape},
+    {"forceescape", filter_forceescape},
+    {"format", filter_format},
+    {"lower", filter_lower},
+    {"replace", filter_replace},
+    {"safe", filter_safe},
+    {"string", filter_string},
+    {"striptags", filter_striptags},
+    {"title", filter_title},
+    {"tojson", filter_tojson},
+    {"trim", filter_trim},
+    {"upper", filter_upper},
+    {"urlencode", filter_urlencode},
+    {"wordcount", filter_wordcount},
     {"xmlattr", filter_xmlattr},
 };
 

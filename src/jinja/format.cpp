@@ -1,4 +1,5 @@
-// "%s of %d" % values: printf-style formatting as Python does it. "{}".format is in format_braces.cpp.
+// "%s of %d" % values: printf-style formatting as Python does it. "{}".format is in
+// format_braces.cpp.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,11 +19,13 @@ using base::cat;
 
 std::string digits_of(std::int64_t value, char type) {
   const char* spec = type == 'x' ? "%llx" : type == 'X' ? "%llX" : "%llo";
-  const unsigned long long magnitude = value < 0 ? 0ULL - static_cast<unsigned long long>(value) : static_cast<unsigned long long>(value);
+  const unsigned long long magnitude = value < 0 ? 0ULL - static_cast<unsigned long long>(value)
+                                                 : static_cast<unsigned long long>(value);
   char buffer[72];
   if (type == 'b') {
     std::string bits;
-    for (unsigned long long rest = magnitude; rest != 0 || bits.empty(); rest /= 2) bits += static_cast<char>('0' + rest % 2);
+    for (unsigned long long rest = magnitude; rest != 0 || bits.empty(); rest /= 2)
+      bits += static_cast<char>('0' + rest % 2);
     return {bits.rbegin(), bits.rend()};
   }
   std::snprintf(buffer, sizeof buffer, type == 'd' ? "%llu" : spec, magnitude);
@@ -33,7 +36,12 @@ std::string float_digits(double value, char type, int precision, bool alternate)
   value = std::fabs(value);
   if (std::isnan(value)) return type >= 'A' && type <= 'Z' ? "NAN" : "nan";
   if (std::isinf(value)) return type >= 'A' && type <= 'Z' ? "INF" : "inf";
-  const char spec[] = {'%', alternate ? '#' : '.', alternate ? '.' : '*', alternate ? '*' : type, alternate ? type : '\0', '\0'};
+  const char spec[] = {'%',
+                       alternate ? '#' : '.',
+                       alternate ? '.' : '*',
+                       alternate ? '*' : type,
+                       alternate ? type : '\0',
+                       '\0'};
   char buffer[1400];
   std::snprintf(buffer, sizeof buffer, spec, precision, value);
   return buffer;
@@ -49,12 +57,14 @@ struct Spec {
 
 class Percent {
  public:
-  Percent(Interpreter& run, const Text& format, const Value& values) : run_(run), format_(format), values_(values) {
+  Percent(Interpreter& run, const Text& format, const Value& values)
+      : run_(run), format_(format), values_(values) {
     const List* list = as_list(values);
     tuple_ = list != nullptr && list->kind != ObjectKind::list ? list : nullptr;
     const Object* object = as_object(values);
     mapping_ = tuple_ == nullptr && object != nullptr &&
-               (object->kind == ObjectKind::dict || object->kind == ObjectKind::list || object->kind == ObjectKind::range);
+               (object->kind == ObjectKind::dict || object->kind == ObjectKind::list ||
+                object->kind == ObjectKind::range);
   }
 
   Value run() {
@@ -67,7 +77,8 @@ class Percent {
       run_.heap().check_text(out_.size());
     }
     const std::size_t given = tuple_ != nullptr ? tuple_->items.size() : 1;
-    if (!mapping_ && used_ < given) throw Fault("not all arguments converted during string formatting");
+    if (!mapping_ && used_ < given)
+      throw Fault("not all arguments converted during string formatting");
     return run_.heap().text(out_, format_.markup);
   }
 
@@ -80,7 +91,8 @@ class Percent {
   Value next() {
     const std::size_t index = used_++;
     if (tuple_ == nullptr && index == 0) return values_;
-    if (tuple_ == nullptr || index >= tuple_->items.size()) throw Fault("not enough arguments for format string");
+    if (tuple_ == nullptr || index >= tuple_->items.size())
+      throw Fault("not enough arguments for format string");
     return tuple_->items[index];
   }
 
@@ -105,7 +117,8 @@ class Percent {
       if (close == std::string::npos) throw Fault("incomplete format key");
       const Dict* dict = as_dict(values_);
       if (dict == nullptr) throw Fault("format requires a mapping");
-      const Value* found = find(*dict, std::string_view(format_.bytes).substr(at_ + 1, close - at_ - 1));
+      const Value* found =
+          find(*dict, std::string_view(format_.bytes).substr(at_ + 1, close - at_ - 1));
       if (found == nullptr) throw Fault("format: no value for a key of the format");
       value = *found;
       named = true;
@@ -114,12 +127,18 @@ class Percent {
     Spec spec;
     for (;; ++at_) {
       const char c = peek();
-      if (c == '-') spec.left = true;
-      else if (c == '+') spec.plus = true;
-      else if (c == ' ') spec.space = true;
-      else if (c == '#') spec.alternate = true;
-      else if (c == '0') spec.zero = true;
-      else break;
+      if (c == '-')
+        spec.left = true;
+      else if (c == '+')
+        spec.plus = true;
+      else if (c == ' ')
+        spec.space = true;
+      else if (c == '#')
+        spec.alternate = true;
+      else if (c == '0')
+        spec.zero = true;
+      else
+        break;
     }
     spec.width = number();
     if (spec.width < 0) {
@@ -142,21 +161,27 @@ class Percent {
     switch (spec.type) {
       case 's':
       case 'r':
-      case 'a': return text(spec, value);
-      case 'c': return character(spec, value);
+      case 'a':
+        return text(spec, value);
+      case 'c':
+        return character(spec, value);
       case 'd':
       case 'i':
       case 'u':
       case 'x':
       case 'X':
-      case 'o': return integer(spec, value);
+      case 'o':
+        return integer(spec, value);
       case 'e':
       case 'E':
       case 'f':
       case 'F':
       case 'g':
-      case 'G': return real(spec, value);
-      default: throw Fault(cat("unsupported format character '", base::printable(std::string(1, spec.type)), "'"));
+      case 'G':
+        return real(spec, value);
+      default:
+        throw Fault(
+            cat("unsupported format character '", base::printable(std::string(1, spec.type)), "'"));
     }
   }
 
@@ -173,9 +198,12 @@ class Percent {
 
   void text(const Spec& spec, const Value& value) {
     TextBuilder builder;
-    if (spec.type != 's') append_repr(run_, builder, value);
-    else if (format_.markup) builder.append(*escape_html(run_, value));
-    else append_text(run_, builder, value);
+    if (spec.type != 's')
+      append_repr(run_, builder, value);
+    else if (format_.markup)
+      builder.append(*escape_html(run_, value));
+    else
+      append_text(run_, builder, value);
     const Text whole = builder.take();
     if (spec.precision < 0) return pad(spec, whole);
     TextBuilder cut;
@@ -189,7 +217,8 @@ class Percent {
       return pad(spec, *text);
     }
     const std::int64_t code = need_integer(value, "%c");
-    if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) throw Fault("%c arg not in range(0x110000)");
+    if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+      throw Fault("%c arg not in range(0x110000)");
     std::string bytes;
     append_character(bytes, static_cast<std::uint32_t>(code));
     pad(spec, Text(bytes));
@@ -201,11 +230,13 @@ class Percent {
 
   void integer(const Spec& spec, const Value& value) {
     std::int64_t i = 0;
-    if (const double* d = std::get_if<double>(&value); d != nullptr && spec.type != 'x' && spec.type != 'X' && spec.type != 'o') {
+    if (const double* d = std::get_if<double>(&value);
+        d != nullptr && spec.type != 'x' && spec.type != 'X' && spec.type != 'o') {
       if (!std::isfinite(*d)) throw Fault("cannot convert float infinity or NaN to integer");
       i = std::get<std::int64_t>(truncated(*d));
     } else if (!as_integer(value, i)) {
-      throw Fault(cat("%", std::string(1, spec.type), " format: a number is required, not ", type_name(value)));
+      throw Fault(cat("%", std::string(1, spec.type), " format: a number is required, not ",
+                      type_name(value)));
     }
     const bool decimal = spec.type == 'd' || spec.type == 'i' || spec.type == 'u';
     std::string digits = digits_of(i, decimal ? 'd' : spec.type);
@@ -224,7 +255,8 @@ class Percent {
     if (spec.precision > 500) throw Fault("precision too big");
     const int precision = spec.precision < 0 ? 6 : static_cast<int>(spec.precision);
     const std::string digits = float_digits(d, spec.type, precision, spec.alternate);
-    pad(spec, Text(digits), sign_of(spec, std::signbit(d) && !std::isnan(d)), spec.zero && std::isfinite(d));
+    pad(spec, Text(digits), sign_of(spec, std::signbit(d) && !std::isnan(d)),
+        spec.zero && std::isfinite(d));
   }
 
   Interpreter& run_;

@@ -77,7 +77,8 @@ Spec parse_spec(std::string_view text) {
 }
 
 std::string grouped_digits(const std::string& digits, char mark, std::size_t every) {
-  const std::size_t whole = std::min(digits.find_first_not_of("0123456789abcdefABCDEF"), digits.size());
+  const std::size_t whole =
+      std::min(digits.find_first_not_of("0123456789abcdefABCDEF"), digits.size());
   std::string out;
   for (std::size_t i = 0; i < whole; ++i) {
     if (i != 0 && (whole - i) % every == 0) out += mark;
@@ -86,7 +87,8 @@ std::string grouped_digits(const std::string& digits, char mark, std::size_t eve
   return out + digits.substr(whole);
 }
 
-void pad(Interpreter& run, TextBuilder& out, const Spec& spec, const std::string& sign, const Text& body, char natural) {
+void pad(Interpreter& run, TextBuilder& out, const Spec& spec, const std::string& sign,
+         const Text& body, char natural) {
   const auto size = static_cast<std::int64_t>(char_count(body) + sign.size());
   const auto fill = static_cast<std::size_t>(std::max<std::int64_t>(spec.width - size, 0));
   run.heap().check_text(fill * spec.fill.size());
@@ -108,7 +110,8 @@ void format_integer(Interpreter& run, TextBuilder& out, const Spec& spec, std::i
   if (spec.precision >= 0) throw Fault("precision not allowed in integer format specifier");
   std::string sign = sign_of(spec, value < 0);
   if (type == 'c') {
-    if (value < 0 || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) throw Fault("%c arg not in range(0x110000)");
+    if (value < 0 || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000))
+      throw Fault("%c arg not in range(0x110000)");
     std::string bytes;
     append_character(bytes, static_cast<std::uint32_t>(value));
     return pad(run, out, spec, "", Text(bytes), '<');
@@ -139,10 +142,15 @@ void format_float(Interpreter& run, TextBuilder& out, const Spec& spec, double v
 }
 
 void format_text(Interpreter& run, TextBuilder& out, const Spec& spec, const Text& text) {
-  if (spec.type != 0 && spec.type != 's') throw Fault(cat("unknown format code '", base::printable(std::string(1, spec.type)), "' for object of type 'str'"));
-  if (spec.align == '=' || spec.grouping != 0 || spec.sign != '-') throw Fault("format specifier not allowed for a string");
+  if (spec.type != 0 && spec.type != 's')
+    throw Fault(cat("unknown format code '", base::printable(std::string(1, spec.type)),
+                    "' for object of type 'str'"));
+  if (spec.align == '=' || spec.grouping != 0 || spec.sign != '-')
+    throw Fault("format specifier not allowed for a string");
   TextBuilder cut;
-  cut.append(text, 0, spec.precision < 0 ? text.bytes.size() : byte_of_char(text, static_cast<std::size_t>(spec.precision)));
+  cut.append(text, 0,
+             spec.precision < 0 ? text.bytes.size()
+                                : byte_of_char(text, static_cast<std::size_t>(spec.precision)));
   pad(run, out, spec, "", cut.take(), '<');
 }
 
@@ -157,16 +165,21 @@ void format_value(Interpreter& run, TextBuilder& out, const Value& value, std::s
     if (spec.type == 's') throw Fault("unknown format code 's' for object of type 'bool'");
     return format_integer(run, out, spec, i);
   }
-  if (integer && (spec.type == 0 || kInt.find(spec.type) != std::string_view::npos)) return format_integer(run, out, spec, i);
-  if ((integer || real) && (spec.type == 0 || spec.type == 'n' || kFloat.find(spec.type) != std::string_view::npos))
+  if (integer && (spec.type == 0 || kInt.find(spec.type) != std::string_view::npos))
+    return format_integer(run, out, spec, i);
+  if ((integer || real) &&
+      (spec.type == 0 || spec.type == 'n' || kFloat.find(spec.type) != std::string_view::npos))
     return format_float(run, out, spec, real ? std::get<double>(value) : static_cast<double>(i));
-  if (integer || real) throw Fault(cat("unknown format code '", base::printable(std::string(1, spec.type)), "' for object of type '", type_name(value), "'"));
+  if (integer || real)
+    throw Fault(cat("unknown format code '", base::printable(std::string(1, spec.type)),
+                    "' for object of type '", type_name(value), "'"));
   throw Fault(cat("unsupported format string passed to ", type_name(value), ".__format__"));
 }
 
 class Braces {
  public:
-  Braces(Interpreter& run, const Text& format, Arguments& arguments) : run_(run), format_(format), arguments_(arguments) {}
+  Braces(Interpreter& run, const Text& format, Arguments& arguments)
+      : run_(run), format_(format), arguments_(arguments) {}
 
   Value run() {
     const std::string& bytes = format_.bytes;
@@ -191,16 +204,23 @@ class Braces {
 
  private:
   void field(std::string_view text) {
-    if (text.find('{') != std::string_view::npos) throw Fault("nested fields in a format string are not supported");
+    if (text.find('{') != std::string_view::npos)
+      throw Fault("nested fields in a format string are not supported");
     const std::size_t colon = std::min(text.find(':'), text.size());
-    std::string_view name = text.substr(0, colon), spec = colon < text.size() ? text.substr(colon + 1) : "";
+    std::string_view name = text.substr(0, colon),
+                     spec = colon < text.size() ? text.substr(colon + 1) : "";
     const std::size_t mark = name.find('!');
-    const char conversion = mark == std::string_view::npos ? '\0' : mark + 2 == name.size() ? name[mark + 1] : '?';
+    const char conversion = mark == std::string_view::npos ? '\0'
+                            : mark + 2 == name.size()      ? name[mark + 1]
+                                                           : '?';
     name = name.substr(0, mark);
     Value value = lookup(name);
-    if (conversion == 'r' || conversion == 'a') value = run_.heap().text(repr(run_, value));
-    else if (conversion == 's') value = to_text(run_, value);
-    else if (conversion != '\0') throw Fault("unknown conversion specifier in a format string");
+    if (conversion == 'r' || conversion == 'a')
+      value = run_.heap().text(repr(run_, value));
+    else if (conversion == 's')
+      value = to_text(run_, value);
+    else if (conversion != '\0')
+      throw Fault("unknown conversion specifier in a format string");
     if (format_.markup && spec.empty()) return out_.append(*escape_html(run_, value));
     format_value(run_, out_, value, spec);
   }
@@ -210,15 +230,19 @@ class Braces {
     Value value = first(name.substr(0, at));
     while (at < name.size()) {
       const bool item = name[at] == '[';
-      const std::size_t end = item ? name.find(']', at) : std::min(name.find_first_of(".[", at + 1), name.size());
+      const std::size_t end =
+          item ? name.find(']', at) : std::min(name.find_first_of(".[", at + 1), name.size());
       if (end == std::string_view::npos) throw Fault("missing ']' in format string");
       const std::string_view part = name.substr(at + 1, end - at - 1);
       if (part.empty()) throw Fault("empty attribute in format string");
       std::int64_t index = 0;
       const bool digits = part.find_first_not_of("0123456789") == std::string_view::npos;
-      if (item && digits && parse_integer(part, 10, index)) value = get_item(run_, value, index);
-      else if (item) value = get_item(run_, value, run_.heap().text(std::string(part)));
-      else value = get_attribute(run_, value, part);
+      if (item && digits && parse_integer(part, 10, index))
+        value = get_item(run_, value, index);
+      else if (item)
+        value = get_item(run_, value, run_.heap().text(std::string(part)));
+      else
+        value = get_attribute(run_, value, part);
       at = end + (item ? 1 : 0);
     }
     return value;
@@ -227,15 +251,18 @@ class Braces {
   Value first(std::string_view name) {
     std::int64_t index = 0;
     if (name.empty()) {
-      if (manual_) throw Fault("cannot switch from manual field specification to automatic field numbering");
+      if (manual_)
+        throw Fault("cannot switch from manual field specification to automatic field numbering");
       index = automatic_++;
     } else if (name.find_first_not_of("0123456789") == std::string_view::npos) {
-      if (automatic_ != 0) throw Fault("cannot switch from automatic field numbering to manual field specification");
+      if (automatic_ != 0)
+        throw Fault("cannot switch from automatic field numbering to manual field specification");
       manual_ = true;
       parse_integer(name, 10, index);
     } else {
       const Value* named = arguments_.find(name);
-      if (named == nullptr) throw Fault(cat("format: no argument '", base::printable(name, 40), "'"));
+      if (named == nullptr)
+        throw Fault(cat("format: no argument '", base::printable(name, 40), "'"));
       return *named;
     }
     if (static_cast<std::size_t>(index) >= arguments_.positional.size())

@@ -22,25 +22,32 @@ Value call_range(Interpreter& run, Arguments& a) {
   std::int64_t span = 0, n = 0, past = 0;
   const auto most = static_cast<std::int64_t>(run.heap().limits().range_items);
   if (step > 0 ? start < stop : start > stop) {
-    const bool wide = step > 0 ? __builtin_sub_overflow(stop, start, &span) : __builtin_sub_overflow(start, stop, &span);
-    if (wide || step == INT64_MIN) throw Fault(base::cat("range > limit: more than ", most, " items"));
+    const bool wide = step > 0 ? __builtin_sub_overflow(stop, start, &span)
+                               : __builtin_sub_overflow(start, stop, &span);
+    if (wide || step == INT64_MIN)
+      throw Fault(base::cat("range > limit: more than ", most, " items"));
     n = (span - 1) / (step > 0 ? step : -step) + 1;
   }
-  if (n > most || __builtin_mul_overflow(n, step, &past) || __builtin_add_overflow(start, past, &past))
+  if (n > most || __builtin_mul_overflow(n, step, &past) ||
+      __builtin_add_overflow(start, past, &past))
     throw Fault(base::cat("range > limit: more than ", most, " items, or an end beyond 64 bits"));
-  return static_cast<Object*>(run.heap().make<RangeObject>(start, step, n));
+  return static_cast<Object*>(run.heap().make<RangeObject>(start, stop, step, n));
 }
 
 // dict(mapping or pairs, name=value...): calls `add` for each.
-void each_pair(Interpreter& run, Arguments& a, const std::function<void(const Value&, const Value&)>& add) {
-  if (a.positional.size() > 1) throw Fault(base::cat("dict expected at most 1 argument, got ", a.positional.size()));
+void each_pair(Interpreter& run, Arguments& a,
+               const std::function<void(const Value&, const Value&)>& add) {
+  if (a.positional.size() > 1)
+    throw Fault(base::cat("dict expected at most 1 argument, got ", a.positional.size()));
   if (!a.positional.empty()) {
     if (const Dict* dict = as_dict(a.positional[0])) {
       for (const auto& [key, value] : dict->entries) add(key, value);
     } else {
       for (const Value& pair : run.items_of(a.positional[0])) {
         const std::vector<Value> parts = run.items_of(pair);
-        if (parts.size() != 2) throw Fault(base::cat("dictionary update sequence element has length ", parts.size(), "; 2 is required"));
+        if (parts.size() != 2)
+          throw Fault(base::cat("dictionary update sequence element has length ", parts.size(),
+                                "; 2 is required"));
         add(parts[0], parts[1]);
       }
     }
@@ -57,7 +64,8 @@ Value call_dict(Interpreter& run, Arguments& a) {
 Value call_fromkeys(Interpreter& run, Arguments& a) {
   a.only("fromkeys", 1, 2);
   Dict* dict = run.heap().make<Dict>();
-  for (const Value& key : run.items_of(a.positional[0])) insert(run, *dict, key, a.get_or(1, None{}));
+  for (const Value& key : run.items_of(a.positional[0]))
+    insert(run, *dict, key, a.get_or(1, None{}));
   return static_cast<Object*>(dict);
 }
 
@@ -67,11 +75,15 @@ Value call_namespace(Interpreter& run, Arguments& a) {
     const Text* name = as_text(key);
     if (name == nullptr) throw Fault("a namespace has names, no other keys");
     if (name->bytes.starts_with('_'))
-      throw Fault(base::cat("a namespace cannot store the attribute '", base::printable(name->bytes, 40), "': it begins with _"));
+      throw Fault(base::cat("a namespace cannot store the attribute '",
+                            base::printable(name->bytes, 40), "': it begins with _"));
     run.heap().charge(64 + name->bytes.size());
-    const auto known = std::find_if(space->attributes.begin(), space->attributes.end(), [&](const auto& entry) { return entry.first == name->bytes; });
-    if (known != space->attributes.end()) known->second = value;
-    else space->attributes.emplace_back(name->bytes, value);
+    const auto known = std::find_if(space->attributes.begin(), space->attributes.end(),
+                                    [&](const auto& entry) { return entry.first == name->bytes; });
+    if (known != space->attributes.end())
+      known->second = value;
+    else
+      space->attributes.emplace_back(name->bytes, value);
   });
   return static_cast<Object*>(space);
 }
@@ -108,12 +120,13 @@ Value call_joiner(Interpreter& run, Arguments& a) {
   a.bind("joiner", {"sep"});
   const Value separator = a.get_or(0, run.heap().text(", "));
   auto used = std::make_shared<bool>(false);
-  return run.heap().make<Function>("joiner", [separator, used](Interpreter& r, Arguments& b) -> Value {
-    b.only("joiner", 0, 0);
-    if (*used) return separator;
-    *used = true;
-    return r.heap().text("");
-  });
+  return run.heap().make<Function>("joiner",
+                                   [separator, used](Interpreter& r, Arguments& b) -> Value {
+                                     b.only("joiner", 0, 0);
+                                     if (*used) return separator;
+                                     *used = true;
+                                     return r.heap().text("");
+                                   });
 }
 
 Value call_cycler(Interpreter& run, Arguments& a) {
@@ -123,10 +136,11 @@ Value call_cycler(Interpreter& run, Arguments& a) {
   });
   auto at = std::make_shared<std::size_t>(0);
   const std::vector<Value> items = a.positional;
-  Function* next = run.heap().make<Function>("next", [items, at](Interpreter&, Arguments& b) -> Value {
-    b.only("next", 0, 0);
-    return items[(*at)++ % items.size()];
-  });
+  Function* next =
+      run.heap().make<Function>("next", [items, at](Interpreter&, Arguments& b) -> Value {
+        b.only("next", 0, 0);
+        return items[(*at)++ % items.size()];
+      });
   Function* reset = run.heap().make<Function>("reset", [at](Interpreter&, Arguments& b) -> Value {
     b.only("reset", 0, 0);
     *at = 0;
@@ -142,8 +156,9 @@ struct Global {
   bool is_type;
 };
 constexpr Global kGlobals[] = {
-    {"cycler", call_cycler, true},       {"dict", call_dict, false},         {"joiner", call_joiner, true},
-    {"namespace", call_namespace, true}, {"raise_exception", call_raise, false}, {"range", call_range, false},
+    {"cycler", call_cycler, true},          {"dict", call_dict, false},
+    {"joiner", call_joiner, true},          {"namespace", call_namespace, true},
+    {"raise_exception", call_raise, false}, {"range", call_range, false},
     {"strftime_now", call_strftime, false},
 };
 

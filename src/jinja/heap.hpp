@@ -35,7 +35,9 @@ class Heap {
   }
 
   TextRef text(Text text);
-  TextRef text(TextBuilder& builder, bool markup = false) { return this->text(builder.take(markup)); }
+  TextRef text(TextBuilder& builder, bool markup = false) {
+    return this->text(builder.take(markup));
+  }
   TextRef text(std::string bytes) { return text(Text(std::move(bytes))); }
 
   template <class T, class... Args>

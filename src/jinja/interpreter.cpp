@@ -24,7 +24,8 @@ void Scope::set(std::string_view name, Value value) {
 }
 
 Cursor::Cursor(Interpreter& run, const Value& value) : run_(&run), value_(value) {
-  if (!is_iterable(value)) throw Fault(base::cat("'", type_name(value), "' object is not iterable"));
+  if (!is_iterable(value))
+    throw Fault(base::cat("'", type_name(value), "' object is not iterable"));
 }
 
 bool Cursor::next(Value& out) {
@@ -45,9 +46,12 @@ bool Cursor::next(Value& out) {
   if (const Dict* dict = view != nullptr ? view->dict : as_dict(value_)) {
     if (at_ >= dict->entries.size()) return false;
     const auto& [key, value] = dict->entries[at_++];
-    if (view == nullptr || view->part == ViewKind::keys) out = key;
-    else if (view->part == ViewKind::values) out = value;
-    else out = static_cast<Object*>(run_->heap().list({key, value}, ObjectKind::tuple));
+    if (view == nullptr || view->part == ViewKind::keys)
+      out = key;
+    else if (view->part == ViewKind::values)
+      out = value;
+    else
+      out = static_cast<Object*>(run_->heap().list({key, value}, ObjectKind::tuple));
     return true;
   }
   if (const auto* range = as_kind<RangeObject>(value_, ObjectKind::range)) {
@@ -109,8 +113,12 @@ void Interpreter::Deeper::too_deep() {
   throw Fault("nested too deeply");
 }
 
-Interpreter::Interpreter(const Program& program, const Template::Variables& variables, const RenderOptions& options)
-    : options_(options), program_(program), heap_(options.limits), root_(std::make_shared<Scope>()) {
+Interpreter::Interpreter(const Program& program, const Template::Variables& variables,
+                         const RenderOptions& options)
+    : options_(options),
+      program_(program),
+      heap_(options.limits),
+      root_(std::make_shared<Scope>()) {
   for (const auto& [name, data] : variables) {
     root_->set(name, from_data(data));
     if (name == options.blamed) blamed_ = as_list(*root_->find(name));
@@ -122,18 +130,24 @@ Interpreter::Interpreter(const Program& program, const Template::Variables& vari
 Value Interpreter::from_data(const Data& data) {
   const Deeper deeper(*this);
   switch (data.kind) {
-    case Data::Kind::none: return None{};
-    case Data::Kind::boolean: return data.boolean;
-    case Data::Kind::integer: return data.integer;
-    case Data::Kind::real: return data.real;
-    case Data::Kind::text: return heap_.text(Text(data.text.text, data.text.untrusted));
+    case Data::Kind::none:
+      return None{};
+    case Data::Kind::boolean:
+      return data.boolean;
+    case Data::Kind::integer:
+      return data.integer;
+    case Data::Kind::real:
+      return data.real;
+    case Data::Kind::text:
+      return heap_.text(Text(data.text.text, data.text.untrusted));
     case Data::Kind::list: {
       std::vector<Value> items;
       items.reserve(data.items.size());
       for (const Data& item : data.items) items.push_back(from_data(item));
       return static_cast<Object*>(heap_.list(std::move(items)));
     }
-    case Data::Kind::object: break;
+    case Data::Kind::object:
+      break;
   }
   Dict* dict = heap_.make<Dict>();
   for (const auto& [key, value] : data.members)

@@ -1,6 +1,6 @@
 // One rendering: runs a program over its variables. Statements in execute.cpp, expressions in
-// evaluate.cpp, calls in call.cpp; what values can do is in operators.hpp, access.hpp and the tables of
-// builtins.hpp.
+// evaluate.cpp, calls in call.cpp; what values can do is in operators.hpp, access.hpp and the
+// tables of builtins.hpp.
 #pragma once
 
 #include <ctime>
@@ -47,7 +47,8 @@ class Cursor {
 
 // The `loop` of a for block.
 struct Loop final : Object {
-  Loop(Cursor c, Value i) : Object(ObjectKind::loop), cursor(std::move(c)), iterated(std::move(i)) {}
+  Loop(Cursor c, Value i)
+      : Object(ObjectKind::loop), cursor(std::move(c)), iterated(std::move(i)) {}
   bool advance(Value& out);  // next item
   const Value* peek();       // the item after the current one; null at the end
   std::int64_t length(Interpreter& run);
@@ -67,13 +68,16 @@ struct Loop final : Object {
 
 class Interpreter {
  public:
-  Interpreter(const Program& program, const Template::Variables& variables, const RenderOptions& options);
+  Interpreter(const Program& program, const Template::Variables& variables,
+              const RenderOptions& options);
   base::MarkedText render();  // throws Fault
 
   Heap& heap() { return heap_; }
   const std::tm& now() const { return options_.now; }
   int line() const { return line_; }
-  const std::string& blamed_item() const { return blame_; }  // "messages[3]"; "" when no loop was at one
+  const std::string& blamed_item() const {
+    return blame_;
+  }  // "messages[3]"; "" when no loop was at one
 
   // What filters, tests and functions need of it.
   Value call(const Value& callee, Arguments& arguments);

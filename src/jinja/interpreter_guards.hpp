@@ -12,7 +12,8 @@ namespace quern::jinja {
 // A new scope inside `parent` while it lives.
 class Interpreter::ScopeGuard {
  public:
-  ScopeGuard(Interpreter& run, const std::shared_ptr<Scope>& parent) : run_(run), before_(run.scope_) {
+  ScopeGuard(Interpreter& run, const std::shared_ptr<Scope>& parent)
+      : run_(run), before_(run.scope_) {
     run_.scope_ = std::make_shared<Scope>();
     run_.scope_->parent = parent;
   }

@@ -21,14 +21,22 @@ void append_unit(std::string& out, std::uint32_t unit) {
 
 std::string escaped(const Character& c, std::string_view bytes, bool ascii) {
   switch (c.code) {
-    case '"': return "\\\"";
-    case '\\': return "\\\\";
-    case '\n': return "\\n";
-    case '\r': return "\\r";
-    case '\t': return "\\t";
-    case '\f': return "\\f";
-    case '\b': return "\\b";
-    default: break;
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    case '\f':
+      return "\\f";
+    case '\b':
+      return "\\b";
+    default:
+      break;
   }
   std::string out;
   if (c.code < 0x20 || (ascii && c.code >= 0x7F && c.code < 0x10000)) {
@@ -47,7 +55,8 @@ void json_text(TextBuilder& out, const Text& text, bool ascii) {
   out.append("\"");
   for (std::size_t at = 0; at < text.bytes.size();) {
     const Character c = character_at(text.bytes, at);
-    out.append(escaped(c, std::string_view(text.bytes).substr(at, c.bytes), ascii), marks.untrusted(at));
+    out.append(escaped(c, std::string_view(text.bytes).substr(at, c.bytes), ascii),
+               marks.untrusted(at));
     at += c.bytes;
   }
   out.append("\"");
@@ -55,13 +64,16 @@ void json_text(TextBuilder& out, const Text& text, bool ascii) {
 
 std::string json_number(const Value& value) {
   if (const double* d = std::get_if<double>(&value))
-    return std::isnan(*d) ? "NaN" : std::isinf(*d) ? (*d < 0 ? "-Infinity" : "Infinity") : float_repr(*d);
+    return std::isnan(*d)   ? "NaN"
+           : std::isinf(*d) ? (*d < 0 ? "-Infinity" : "Infinity")
+                            : float_repr(*d);
   return std::to_string(std::get<std::int64_t>(value));
 }
 
 class Writer {
  public:
-  Writer(Interpreter& run, TextBuilder& out, const JsonStyle& style) : run_(run), out_(out), style_(style) {}
+  Writer(Interpreter& run, TextBuilder& out, const JsonStyle& style)
+      : run_(run), out_(out), style_(style) {}
 
   void write(const Value& value) {
     const Interpreter::Deeper deeper(run_);
@@ -115,8 +127,9 @@ class Writer {
     std::vector<const std::pair<Value, Value>*> entries;
     for (const auto& entry : dict.entries) entries.push_back(&entry);
     if (style_.sort_keys)
-      std::stable_sort(entries.begin(), entries.end(),
-                       [&](const auto* a, const auto* b) { return less(run_, a->first, b->first); });
+      std::stable_sort(entries.begin(), entries.end(), [&](const auto* a, const auto* b) {
+        return less(run_, a->first, b->first);
+      });
     out_.append("{");
     ++depth_;
     bool first = true;

@@ -25,8 +25,9 @@ std::string normal_source(std::string_view source) {
   return out;
 }
 
-constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
-                                           "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
+                                           "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
+                                           ">",  "<",  "=",  ".",  ":",  "|",  ",", ";"};
 
 class Lexer {
  public:
@@ -40,14 +41,19 @@ class Lexer {
 
  private:
   [[noreturn]] void fail(std::string what) const { throw SyntaxFault{line_, std::move(what)}; }
-  bool here(std::string_view word) const { return std::string_view(source_).substr(at_, word.size()) == word; }
-  char peek(std::size_t ahead = 0) const { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
+  bool here(std::string_view word) const {
+    return std::string_view(source_).substr(at_, word.size()) == word;
+  }
+  char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
+  }
   std::string_view rest() const { return std::string_view(source_).substr(at_); }
 
   void push(TokenKind kind, std::string text) { tokens_.push_back({kind, line_, std::move(text)}); }
   void advance(std::size_t bytes) {
     line_ += static_cast<int>(std::count(source_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                         source_.begin() + static_cast<std::ptrdiff_t>(at_ + bytes), '\n'));
+                                         source_.begin() + static_cast<std::ptrdiff_t>(at_ + bytes),
+                                         '\n'));
     at_ += bytes;
   }
   std::size_t spaces(std::size_t from) const {  // where the white space that begins there ends
@@ -136,7 +142,8 @@ class Lexer {
     const std::size_t opened = at_;
     if (minus) advance(spaces(at_) - at_);
     line_starting_ = at_ > opened && source_[at_ - 1] == '\n';
-    for (std::size_t open = source_.find("{%", at_); open != std::string::npos; open = source_.find("{%", open + 1)) {
+    for (std::size_t open = source_.find("{%", at_); open != std::string::npos;
+         open = source_.find("{%", open + 1)) {
       const char sign = open + 2 < source_.size() ? source_[open + 2] : '\0';
       std::size_t end = spaces(open + 2 + (sign == '-' || sign == '+' ? 1 : 0));
       if (source_.compare(end, 6, "endraw") != 0) continue;
@@ -172,8 +179,9 @@ class Lexer {
   bool tag_end(bool variable) {
     const std::string_view close = variable ? "}}" : "%}";
     const char sign = peek();
-    const bool signed_end = (sign == '-' || (sign == '+' && !variable)) &&
-                            std::string_view(source_).substr(std::min(at_ + 1, source_.size()), 2) == close;
+    const bool signed_end =
+        (sign == '-' || (sign == '+' && !variable)) &&
+        std::string_view(source_).substr(std::min(at_ + 1, source_.size()), 2) == close;
     if (!signed_end && !here(close)) return false;
     push(variable ? TokenKind::variable_end : TokenKind::block_end, "");
     advance(signed_end ? 3 : 2);
@@ -186,8 +194,9 @@ class Lexer {
   // digits with single underscores between them: where they end
   std::size_t digits(std::size_t from) const {
     if (from >= source_.size() || !digit(source_[from])) return from;
-    while (from < source_.size() && (digit(source_[from]) || (source_[from] == '_' && from + 1 < source_.size() &&
-                                                              digit(source_[from + 1]))))
+    while (from < source_.size() &&
+           (digit(source_[from]) ||
+            (source_[from] == '_' && from + 1 < source_.size() && digit(source_[from + 1]))))
       ++from;
     return from;
   }
@@ -198,7 +207,8 @@ class Lexer {
     std::size_t end = whole;
     const bool after_dot = at_ > 0 && source_[at_ - 1] == '.';
     if (!after_dot) {
-      if (end < source_.size() && source_[end] == '.' && digits(end + 1) > end + 1) end = digits(end + 1);
+      if (end < source_.size() && source_[end] == '.' && digits(end + 1) > end + 1)
+        end = digits(end + 1);
       if (end < source_.size() && (source_[end] | 32) == 'e') {
         std::size_t power = end + 1;
         if (power < source_.size() && (source_[power] == '+' || source_[power] == '-')) ++power;
@@ -224,7 +234,8 @@ class Lexer {
     };
     std::size_t end = at_ + 2;
     while (end < source_.size() &&
-           (fits(source_[end]) || (source_[end] == '_' && end + 1 < source_.size() && fits(source_[end + 1]))))
+           (fits(source_[end]) ||
+            (source_[end] == '_' && end + 1 < source_.size() && fits(source_[end + 1]))))
       ++end;
     if (end > at_ + 2) return end;
     std::size_t zeros = at_;  // "0123" is 0, then 123
@@ -252,8 +263,11 @@ class Lexer {
     if (quote != '"' && quote != '\'') return false;
     std::size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
-    if (end >= source_.size()) fail(base::cat("unexpected char ", quote == '"' ? "'\"'" : "\"'\"", ": a string without its end"));
-    push(TokenKind::string, unescape_literal(std::string_view(source_).substr(at_ + 1, end - at_ - 1), line_));
+    if (end >= source_.size())
+      fail(base::cat("unexpected char ", quote == '"' ? "'\"'" : "\"'\"",
+                     ": a string without its end"));
+    push(TokenKind::string,
+         unescape_literal(std::string_view(source_).substr(at_ + 1, end - at_ - 1), line_));
     advance(end + 1 - at_);
     return true;
   }
@@ -264,7 +278,8 @@ class Lexer {
       if (op == "(" || op == "[" || op == "{") brackets += op == "(" ? ')' : op == "[" ? ']' : '}';
       if (op == ")" || op == "]" || op == "}") {
         if (brackets.empty()) fail(base::cat("unexpected '", op, "'"));
-        if (brackets.back() != op[0]) fail(base::cat("unexpected '", op, "', expected '", brackets.back(), "'"));
+        if (brackets.back() != op[0])
+          fail(base::cat("unexpected '", op, "', expected '", brackets.back(), "'"));
         brackets.pop_back();
       }
       push(TokenKind::op, std::string(op));
@@ -282,11 +297,14 @@ class Lexer {
   std::vector<Token> tokens_;
 };
 
-void append_hex(std::string& out, std::string_view inside, std::size_t& at, std::size_t n, int line) {
+void append_hex(std::string& out, std::string_view inside, std::size_t& at, std::size_t n,
+                int line) {
   std::uint32_t code = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const char c = at + i < inside.size() ? inside[at + i] : '\0';
-    const int value = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    const int value = c >= '0' && c <= '9'                 ? c - '0'
+                      : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                           : -1;
     if (value < 0) throw SyntaxFault{line, "truncated \\x, \\u or \\U escape in a string"};
     code = code * 16 + static_cast<std::uint32_t>(value);
   }

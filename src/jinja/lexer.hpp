@@ -8,13 +8,24 @@
 namespace quern::jinja {
 
 enum class TokenKind {
-  data, variable_begin, variable_end, block_begin, block_end, name, string, integer, real, op, end
+  data,
+  variable_begin,
+  variable_end,
+  block_begin,
+  block_end,
+  name,
+  string,
+  integer,
+  real,
+  op,
+  end
 };
 
 struct Token {
   TokenKind kind;
   int line;
-  std::string text;  // data and strings: their value; names and operators: as written; numbers: no "_"
+  std::string
+      text;  // data and strings: their value; names and operators: as written; numbers: no "_"
 
   bool is(TokenKind k, std::string_view t) const { return kind == k && text == t; }
   bool is_op(std::string_view t) const { return is(TokenKind::op, t); }

@@ -27,7 +27,8 @@ std::vector<Piece> split_words(const Text& text, std::int64_t most) {
     if (at >= text.bytes.size()) return out;
     if (most >= 0 && static_cast<std::int64_t>(out.size()) == most) {
       std::size_t end = text.bytes.size();  // the rest, without the space at its end
-      while (end > at && space_at(character_before(text.bytes, end))) end = character_before(text.bytes, end);
+      while (end > at && space_at(character_before(text.bytes, end)))
+        end = character_before(text.bytes, end);
       out.push_back({at, end});
       return out;
     }
@@ -40,13 +41,16 @@ std::vector<Piece> split_words(const Text& text, std::int64_t most) {
 std::vector<Piece> split_words_last(const Text& text, std::int64_t most) {
   std::vector<Piece> out;
   std::size_t end = text.bytes.size();
-  const auto space_before = [&](std::size_t i) { return is_space(character_at(text.bytes, character_before(text.bytes, i)).code); };
+  const auto space_before = [&](std::size_t i) {
+    return is_space(character_at(text.bytes, character_before(text.bytes, i)).code);
+  };
   for (;;) {
     while (end > 0 && space_before(end)) end = character_before(text.bytes, end);
     if (end == 0) break;
     if (most >= 0 && static_cast<std::int64_t>(out.size()) == most) {
       std::size_t begin = 0;
-      while (begin < end && is_space(character_at(text.bytes, begin).code)) begin += character_at(text.bytes, begin).bytes;
+      while (begin < end && is_space(character_at(text.bytes, begin).code))
+        begin += character_at(text.bytes, begin).bytes;
       out.push_back({begin, end});
       break;
     }
@@ -71,7 +75,8 @@ std::vector<Piece> split_by(const Text& text, const std::string& separator, std:
   return out;
 }
 
-std::vector<Piece> split_by_last(const Text& text, const std::string& separator, std::int64_t most) {
+std::vector<Piece> split_by_last(const Text& text, const std::string& separator,
+                                 std::int64_t most) {
   // One pass over the reversed texts keeps it linear.
   const Text back(std::string(text.bytes.rbegin(), text.bytes.rend()));
   std::vector<Piece> out = split_by(back, std::string(separator.rbegin(), separator.rend()), most);
@@ -88,9 +93,10 @@ Value method_split(Interpreter& run, const Value& self, Arguments& a) {
   const std::int64_t most = a.integer_or(1, -1);
   if (separator != nullptr && separator->bytes.empty()) throw Fault("empty separator");
   run.heap().burn_bytes(text.bytes.size());
-  const std::vector<Piece> pieces = separator == nullptr
-                                        ? (last ? split_words_last(text, most) : split_words(text, most))
-                                        : (last ? split_by_last(text, separator->bytes, most) : split_by(text, separator->bytes, most));
+  const std::vector<Piece> pieces =
+      separator == nullptr ? (last ? split_words_last(text, most) : split_words(text, most))
+                           : (last ? split_by_last(text, separator->bytes, most)
+                                   : split_by(text, separator->bytes, most));
   std::vector<Value> out;
   for (const Piece& p : pieces) out.push_back(piece(run, text, p.begin, p.end));
   return static_cast<Object*>(run.heap().list(std::move(out)));
@@ -104,12 +110,15 @@ Value method_partition(Interpreter& run, const Value& self, Arguments& a) {
   if (separator == nullptr) throw Fault("partition: must be str");
   if (separator->bytes.empty()) throw Fault("empty separator");
   const std::size_t size = text.bytes.size(), n = separator->bytes.size();
-  const std::size_t hit = last ? find_bytes_last(text.bytes, separator->bytes) : find_bytes(text.bytes, separator->bytes, 0);
+  const std::size_t hit = last ? find_bytes_last(text.bytes, separator->bytes)
+                               : find_bytes(text.bytes, separator->bytes, 0);
   std::vector<Value> out;
   if (hit == std::string::npos) {
-    out = {piece(run, text, 0, last ? 0 : size), piece(run, text, 0, 0), piece(run, text, 0, last ? size : 0)};
+    out = {piece(run, text, 0, last ? 0 : size), piece(run, text, 0, 0),
+           piece(run, text, 0, last ? size : 0)};
   } else {
-    out = {piece(run, text, 0, hit), piece(run, text, hit, hit + n), piece(run, text, hit + n, size)};
+    out = {piece(run, text, 0, hit), piece(run, text, hit, hit + n),
+           piece(run, text, hit + n, size)};
   }
   return static_cast<Object*>(run.heap().list(std::move(out), ObjectKind::tuple));
 }
@@ -119,7 +128,8 @@ Value method_splitlines(Interpreter& run, const Value& self, Arguments& a) {
   const Text& text = *as_text(self);
   const bool keep = a.get(0) != nullptr && truth(run, *a.get(0));
   std::vector<Value> out;
-  for (const LineRange& line : split_lines(text)) out.push_back(piece(run, text, line.begin, keep ? line.next : line.end));
+  for (const LineRange& line : split_lines(text))
+    out.push_back(piece(run, text, line.begin, keep ? line.next : line.end));
   return static_cast<Object*>(run.heap().list(std::move(out)));
 }
 
@@ -142,10 +152,12 @@ Value method_all(Interpreter&, const Value& self, Arguments& a) {
   return !text.empty();
 }
 
-bool is_alnum(std::uint32_t code) { return is_alpha(code) || is_numeric(code); }
+bool is_alnum(std::uint32_t code) {
+  return is_alpha(code) || is_numeric(code);
+}
 bool is_any_digit(std::uint32_t code) {
-  return is_decimal(code) || code == 0xB2 || code == 0xB3 || code == 0xB9 || (code >= 0x2070 && code <= 0x2079) ||
-         (code >= 0x2080 && code <= 0x2089);
+  return is_decimal(code) || code == 0xB2 || code == 0xB3 || code == 0xB9 ||
+         (code >= 0x2070 && code <= 0x2079) || (code >= 0x2080 && code <= 0x2089);
 }
 
 Value method_isascii(Interpreter&, const Value& self, Arguments& a) {
@@ -193,15 +205,21 @@ Value method_istitle(Interpreter&, const Value& self, Arguments& a) {
 }
 
 constexpr MethodEntry kSplits[] = {
-    {"join", method_join},               {"partition", method_partition<false>}, {"rpartition", method_partition<true>},
-    {"rsplit", method_split<true>},      {"split", method_split<false>},         {"splitlines", method_splitlines},
+    {"join", method_join},
+    {"partition", method_partition<false>},
+    {"rpartition", method_partition<true>},
+    {"rsplit", method_split<true>},
+    {"split", method_split<false>},
+    {"splitlines", method_splitlines},
 };
 
 constexpr MethodEntry kPredicates[] = {
-    {"isalnum", method_all<is_alnum>},      {"isalpha", method_all<is_alpha>},     {"isascii", method_isascii},
-    {"isdecimal", method_all<is_decimal>},  {"isdigit", method_all<is_any_digit>}, {"isidentifier", method_isidentifier},
-    {"islower", method_iscase<false>},      {"isnumeric", method_all<is_numeric>}, {"isprintable", method_isprintable},
-    {"isspace", method_all<is_space>},      {"istitle", method_istitle},           {"isupper", method_iscase<true>},
+    {"isalnum", method_all<is_alnum>},     {"isalpha", method_all<is_alpha>},
+    {"isascii", method_isascii},           {"isdecimal", method_all<is_decimal>},
+    {"isdigit", method_all<is_any_digit>}, {"isidentifier", method_isidentifier},
+    {"islower", method_iscase<false>},     {"isnumeric", method_all<is_numeric>},
+    {"isprintable", method_isprintable},   {"isspace", method_all<is_space>},
+    {"istitle", method_istitle},           {"isupper", method_iscase<true>},
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ const Text& need(const Arguments& a, std::size_t index, std::string_view method)
   const Value* value = a.get(index);
   const Text* text = value != nullptr ? as_text(*value) : nullptr;
   if (text == nullptr)
-    throw Fault(base::cat(method, ": argument ", index + 1, " must be str, not ", value != nullptr ? type_name(*value) : "nothing"));
+    throw Fault(base::cat(method, ": argument ", index + 1, " must be str, not ",
+                          value != nullptr ? type_name(*value) : "nothing"));
   return *text;
 }
 
@@ -77,7 +78,8 @@ Value method_affix(Interpreter& run, const Value& self, Arguments& a) {
   const std::string& text = as_text(part)->bytes;
   const auto fits = [&](const Value& v) {
     const Text* affix = as_text(v);
-    if (affix == nullptr) throw Fault(base::cat(name, " first arg must be str or a tuple of str, not ", type_name(v)));
+    if (affix == nullptr)
+      throw Fault(base::cat(name, " first arg must be str or a tuple of str, not ", type_name(v)));
     return at_start ? text.starts_with(affix->bytes) : text.ends_with(affix->bytes);
   };
   const List* tuple = as_list(a.positional[0]);
@@ -86,7 +88,8 @@ Value method_affix(Interpreter& run, const Value& self, Arguments& a) {
 }
 
 // Where the first argument is, in characters; -1 for nowhere.
-std::int64_t place_of(Interpreter& run, const Value& self, Arguments& a, std::string_view name, bool last) {
+std::int64_t place_of(Interpreter& run, const Value& self, Arguments& a, std::string_view name,
+                      bool last) {
   a.only(name, 1, 3);
   const Text& word = need(a, 0, name);
   const std::int64_t size = length(run, self);
@@ -96,13 +99,18 @@ std::int64_t place_of(Interpreter& run, const Value& self, Arguments& a, std::st
   const Value part = get_slice(run, self, {start, a.get_or(2, None{}), None{}});
   const Text& text = *as_text(part);
   run.heap().burn_bytes(text.bytes.size());
-  const std::size_t hit = last ? find_bytes_last(text.bytes, word.bytes) : find_bytes(text.bytes, word.bytes, 0);
+  const std::size_t hit =
+      last ? find_bytes_last(text.bytes, word.bytes) : find_bytes(text.bytes, word.bytes, 0);
   return hit == std::string::npos ? -1 : start + static_cast<std::int64_t>(char_of_byte(text, hit));
 }
 
 template <bool last, bool raises>
 Value method_find(Interpreter& run, const Value& self, Arguments& a) {
-  const std::int64_t place = place_of(run, self, a, last ? (raises ? "rindex" : "rfind") : raises ? "index" : "find", last);
+  const std::int64_t place = place_of(run, self, a,
+                                      last     ? (raises ? "rindex" : "rfind")
+                                      : raises ? "index"
+                                               : "find",
+                                      last);
   if (raises && place < 0) throw Fault("substring not found");
   return place;
 }
@@ -124,14 +132,17 @@ Value method_count(Interpreter& run, const Value& self, Arguments& a) {
 template <int side>  // 0 center, 1 ljust, 2 rjust
 Value method_justify(Interpreter& run, const Value& self, Arguments& a) {
   a.only("justification", 1, 2);
-  const std::int64_t width = need_integer(a.positional[0], "justification"), size = length(run, self);
+  const std::int64_t width = need_integer(a.positional[0], "justification"),
+                     size = length(run, self);
   const std::string fill = a.given(1) ? need(a, 1, "justification").bytes : " ";
-  if (char_count(Text(fill)) != 1) throw Fault("the fill character must be exactly one character long");
+  if (char_count(Text(fill)) != 1)
+    throw Fault("the fill character must be exactly one character long");
   if (width <= size) return self;
   if (width > INT32_MAX) run.heap().check_text(SIZE_MAX);
   const std::int64_t pad = width - size;
   const std::int64_t left = side == 1 ? 0 : side == 2 ? pad : pad / 2 + (pad & width & 1);
-  return padded(run, *as_text(self), static_cast<std::size_t>(left), static_cast<std::size_t>(pad - left), fill);
+  return padded(run, *as_text(self), static_cast<std::size_t>(left),
+                static_cast<std::size_t>(pad - left), fill);
 }
 
 Value method_zfill(Interpreter& run, const Value& self, Arguments& a) {
@@ -140,7 +151,8 @@ Value method_zfill(Interpreter& run, const Value& self, Arguments& a) {
   if (width <= size) return self;
   if (width > INT32_MAX) run.heap().check_text(SIZE_MAX);
   const Text& text = *as_text(self);
-  const std::size_t sign = !text.bytes.empty() && (text.bytes[0] == '+' || text.bytes[0] == '-') ? 1 : 0;
+  const std::size_t sign =
+      !text.bytes.empty() && (text.bytes[0] == '+' || text.bytes[0] == '-') ? 1 : 0;
   const TextRef digits = piece(run, text, sign, text.bytes.size());
   const TextRef zeros = padded(run, *digits, static_cast<std::size_t>(width - size), 0, "0");
   TextBuilder builder;
@@ -155,7 +167,8 @@ Value method_remove(Interpreter& run, const Value& self, Arguments& a) {
   const Text& text = *as_text(self);
   const std::string& affix = need(a, 0, "removal").bytes;
   if (!(prefix ? text.bytes.starts_with(affix) : text.bytes.ends_with(affix))) return self;
-  return prefix ? piece(run, text, affix.size(), text.bytes.size()) : piece(run, text, 0, text.bytes.size() - affix.size());
+  return prefix ? piece(run, text, affix.size(), text.bytes.size())
+                : piece(run, text, 0, text.bytes.size() - affix.size());
 }
 
 Value method_expandtabs(Interpreter& run, const Value& self, Arguments& a) {
@@ -180,20 +193,34 @@ Value method_format(Interpreter& run, const Value& self, Arguments& a) {
 }
 
 constexpr MethodEntry kMethods[] = {
-    {"capitalize", method_capitalize}, {"casefold", method_case<Case::fold>},
-    {"center", method_justify<0>},     {"count", method_count},
-    {"encode", nullptr},               {"endswith", method_affix<false>},
-    {"expandtabs", method_expandtabs}, {"find", method_find<false, false>},
-    {"format", method_format},         {"format_map", nullptr},
-    {"index", method_find<false, true>}, {"ljust", method_justify<1>},
-    {"lower", method_case<Case::lower>}, {"lstrip", method_strip<true, false>},
-    {"maketrans", nullptr},            {"removeprefix", method_remove<true>},
-    {"removesuffix", method_remove<false>}, {"replace", method_replace},
-    {"rfind", method_find<true, false>}, {"rindex", method_find<true, true>},
-    {"rjust", method_justify<2>},      {"rstrip", method_strip<false, true>},
-    {"startswith", method_affix<true>}, {"strip", method_strip<true, true>},
-    {"swapcase", method_swapcase},     {"title", method_title},
-    {"translate", nullptr},            {"upper", method_case<Case::upper>},
+    {"capitalize", method_capitalize},
+    {"casefold", method_case<Case::fold>},
+    {"center", method_justify<0>},
+    {"count", method_count},
+    {"encode", nullptr},
+    {"endswith", method_affix<false>},
+    {"expandtabs", method_expandtabs},
+    {"find", method_find<false, false>},
+    {"format", method_format},
+    {"format_map", nullptr},
+    {"index", method_find<false, true>},
+    {"ljust", method_justify<1>},
+    {"lower", method_case<Case::lower>},
+    {"lstrip", method_strip<true, false>},
+    {"maketrans", nullptr},
+    {"removeprefix", method_remove<true>},
+    {"removesuffix", method_remove<false>},
+    {"replace", method_replace},
+    {"rfind", method_find<true, false>},
+    {"rindex", method_find<true, true>},
+    {"rjust", method_justify<2>},
+    {"rstrip", method_strip<false, true>},
+    {"startswith", method_affix<true>},
+    {"strip", method_strip<true, true>},
+    {"swapcase", method_swapcase},
+    {"title", method_title},
+    {"translate", nullptr},
+    {"upper", method_case<Case::upper>},
     {"zfill", method_zfill},
 };
 

@@ -96,11 +96,13 @@ bool parse_integer(std::string_view text, int base, std::int64_t& out) {
     if (digit >= base) return false;
     if (plain_zero_only && digit != 0) return false;
     overflow |= __builtin_mul_overflow(value, std::int64_t{base}, &value);
-    overflow |= __builtin_sub_overflow(value, std::int64_t{digit}, &value);  // negative: reaches INT64_MIN
+    overflow |=
+        __builtin_sub_overflow(value, std::int64_t{digit}, &value);  // negative: reaches INT64_MIN
     digit_before = true;
   }
   if (!digit_before) return false;
-  if (overflow || (!negative && value == INT64_MIN)) throw Fault("integer overflow: beyond 64 bits");
+  if (overflow || (!negative && value == INT64_MIN))
+    throw Fault("integer overflow: beyond 64 bits");
   out = negative ? value : -value;
   return true;
 }

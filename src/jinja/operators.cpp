@@ -13,7 +13,8 @@ using base::cat;
 namespace {
 
 bool is_number(const Value& v) {
-  return std::holds_alternative<bool>(v) || std::holds_alternative<std::int64_t>(v) || std::holds_alternative<double>(v);
+  return std::holds_alternative<bool>(v) || std::holds_alternative<std::int64_t>(v) ||
+         std::holds_alternative<double>(v);
 }
 
 // A bool, int or float without loss: 64 bits of fraction on x86, and on ARM 113.
@@ -42,11 +43,13 @@ bool equal_dicts(Interpreter& run, const Dict& a, const Dict& b) {
 }
 
 bool equal_ranges(const RangeObject& a, const RangeObject& b) {
-  return a.size == b.size && (a.size == 0 || (a.start == b.start && (a.size == 1 || a.step == b.step)));
+  return a.size == b.size &&
+         (a.size == 0 || (a.start == b.start && (a.size == 1 || a.step == b.step)));
 }
 
 [[noreturn]] void no_order(std::string_view op, const Value& a, const Value& b) {
-  throw Fault(cat("'", op, "' not supported between instances of '", type_name(a), "' and '", type_name(b), "'"));
+  throw Fault(cat("'", op, "' not supported between instances of '", type_name(a), "' and '",
+                  type_name(b), "'"));
 }
 
 // left < right, or left <= right.
@@ -62,9 +65,12 @@ bool ordered(Interpreter& run, const Value& a, const Value& b, bool or_equal, st
     return or_equal ? s->bytes <= t->bytes : s->bytes < t->bytes;
   }
   const List *x = as_list(a), *y = as_list(b);
-  if (x == nullptr || y == nullptr || (x->kind == ObjectKind::list) != (y->kind == ObjectKind::list)) no_order(op, a, b);
+  if (x == nullptr || y == nullptr ||
+      (x->kind == ObjectKind::list) != (y->kind == ObjectKind::list))
+    no_order(op, a, b);
   for (std::size_t i = 0; i < x->items.size() && i < y->items.size(); ++i)
-    if (!equal(run, x->items[i], y->items[i])) return ordered(run, x->items[i], y->items[i], or_equal, op);
+    if (!equal(run, x->items[i], y->items[i]))
+      return ordered(run, x->items[i], y->items[i], or_equal, op);
   return or_equal ? x->items.size() <= y->items.size() : x->items.size() < y->items.size();
 }
 
@@ -80,7 +86,8 @@ std::size_t hash_of(Interpreter& run, const Value& v) {
     return hash;
   }
   const Object* object = as_object(v);
-  if (object->kind == ObjectKind::list || object->kind == ObjectKind::dict || object->kind == ObjectKind::view)
+  if (object->kind == ObjectKind::list || object->kind == ObjectKind::dict ||
+      object->kind == ObjectKind::view)
     throw Fault(cat("unhashable type: '", type_name(v), "'"));
   return std::hash<const void*>()(object);
 }
@@ -115,14 +122,22 @@ bool less(Interpreter& run, const Value& a, const Value& b) {
 
 bool compare(Interpreter& run, Op op, const Value& a, const Value& b) {
   switch (op) {
-    case Op::eq: return equal(run, a, b);
-    case Op::ne: return !equal(run, a, b);
-    case Op::lt: return ordered(run, a, b, false, "<");
-    case Op::le: return ordered(run, a, b, true, "<=");
-    case Op::gt: return ordered(run, b, a, false, ">");
-    case Op::ge: return ordered(run, b, a, true, ">=");
-    case Op::in: return contains(run, b, a);
-    default: return !contains(run, b, a);
+    case Op::eq:
+      return equal(run, a, b);
+    case Op::ne:
+      return !equal(run, a, b);
+    case Op::lt:
+      return ordered(run, a, b, false, "<");
+    case Op::le:
+      return ordered(run, a, b, true, "<=");
+    case Op::gt:
+      return ordered(run, b, a, false, ">");
+    case Op::ge:
+      return ordered(run, b, a, true, ">=");
+    case Op::in:
+      return contains(run, b, a);
+    default:
+      return !contains(run, b, a);
   }
 }
 
@@ -133,13 +148,15 @@ bool contains(Interpreter& run, const Value& container, const Value& item) {
       throw Fault(cat("'in <string>' requires string as left operand, not ", type_name(item)));
     run.heap().burn_bytes(text->bytes.size());
     // memmem is linear whatever the texts; std::string::find is not.
-    return word->bytes.empty() ||
-           memmem(text->bytes.data(), text->bytes.size(), word->bytes.data(), word->bytes.size()) != nullptr;
+    return word->bytes.empty() || memmem(text->bytes.data(), text->bytes.size(), word->bytes.data(),
+                                         word->bytes.size()) != nullptr;
   }
   const View* view = as_kind<View>(container, ObjectKind::view);
-  if (const Dict* dict = view != nullptr && view->part == ViewKind::keys ? view->dict : as_dict(container))
+  if (const Dict* dict =
+          view != nullptr && view->part == ViewKind::keys ? view->dict : as_dict(container))
     return find(run, *dict, item) != nullptr;
-  if (!is_iterable(container)) throw Fault(cat("argument of type '", type_name(container), "' is not iterable"));
+  if (!is_iterable(container))
+    throw Fault(cat("argument of type '", type_name(container), "' is not iterable"));
   Cursor cursor(run, container);
   for (Value other; cursor.next(other);)
     if (equal(run, other, item)) return true;
@@ -179,7 +196,8 @@ const Value* find(Interpreter& run, const Dict& dict, const Value& key) {
   }
   const auto [begin, end] = dict.places.equal_range(hash);
   for (auto place = begin; place != end; ++place)
-    if (equal(run, dict.entries[place->second].first, key)) return &dict.entries[place->second].second;
+    if (equal(run, dict.entries[place->second].first, key))
+      return &dict.entries[place->second].second;
   return nullptr;
 }
 
@@ -194,7 +212,8 @@ void insert(Interpreter& run, Dict& dict, const Value& key, Value value) {
   if (!dict.places.empty()) {
     dict.places.emplace(hash, dict.entries.size() - 1);
   } else if (dict.entries.size() >= kIndexed) {
-    for (std::size_t i = 0; i < dict.entries.size(); ++i) dict.places.emplace(hash_of(run, dict.entries[i].first), i);
+    for (std::size_t i = 0; i < dict.entries.size(); ++i)
+      dict.places.emplace(hash_of(run, dict.entries[i].first), i);
   }
 }
 

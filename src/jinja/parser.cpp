@@ -17,7 +17,8 @@ std::unique_ptr<Program> Parser::run() {
 Parser::Depth::Depth(Parser& parser) : parser_(parser) {
   if (++parser_.depth_ > parser_.limits_.parse_depth || parser_.stack_.exhausted()) {
     --parser_.depth_;
-    parser_.fail(base::cat("nested too deeply, more than ", parser_.limits_.parse_depth, " levels"));
+    parser_.fail(
+        base::cat("nested too deeply, more than ", parser_.limits_.parse_depth, " levels"));
   }
 }
 
@@ -61,10 +62,17 @@ void Parser::unexpected(std::string_view expected) const {
   const Token& token = current();
   std::string got;
   switch (token.kind) {
-    case TokenKind::end: got = "the end of the template"; break;
-    case TokenKind::variable_end: got = "'}}'"; break;
-    case TokenKind::block_end: got = "'%}'"; break;
-    default: got = base::cat("'", base::printable(token.text, 40), "'");
+    case TokenKind::end:
+      got = "the end of the template";
+      break;
+    case TokenKind::variable_end:
+      got = "'}}'";
+      break;
+    case TokenKind::block_end:
+      got = "'%}'";
+      break;
+    default:
+      got = base::cat("'", base::printable(token.text, 40), "'");
   }
   fail(base::cat("unexpected ", got, expected.empty() ? "" : base::cat(", expected ", expected)));
 }
@@ -97,7 +105,9 @@ Body Parser::body_until(const std::vector<std::string_view>& ends) {
   for (;;) {
     const Token& token = current();
     if (token.kind == TokenKind::end) {
-      if (!ends.empty()) fail(base::cat("unexpected end of the template, expected '", base::join(ends, "' or '"), "'"));
+      if (!ends.empty())
+        fail(base::cat("unexpected end of the template, expected '", base::join(ends, "' or '"),
+                       "'"));
       return body;
     }
     if (token.kind == TokenKind::data) {

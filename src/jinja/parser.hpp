@@ -57,7 +57,8 @@ class Parser {
 
   // parser_expressions.cpp
   const Expr* expression();  // with `if`
-  const Expr* tuple_or_expression(bool conditions, std::string_view end_name = {}, bool parenthesized = false);
+  const Expr* tuple_or_expression(bool conditions, std::string_view end_name = {},
+                                  bool parenthesized = false);
   bool tuple_ends(std::string_view end_name) const;
   const Expr* binary(int least);
   const Expr* chain(const Expr* left, int level);
@@ -80,7 +81,7 @@ class Parser {
   Limits limits_;
   StackGuard stack_;
   int depth_ = 0;
-  int loops_ = 0;                       // `break` has a loop to leave
+  int loops_ = 0;                        // `break` has a loop to leave
   std::vector<MacroSignature*> macros_;  // around the place
   std::unique_ptr<Program> program_;
 };

@@ -18,9 +18,10 @@ struct Operator {
   Op op;
 };
 constexpr Operator kOperators[] = {
-    {"==", kCompare, Op::eq}, {"!=", kCompare, Op::ne},  {"<", kCompare, Op::lt},   {"<=", kCompare, Op::le},
-    {">", kCompare, Op::gt},  {">=", kCompare, Op::ge},  {"+", kSum, Op::add},      {"-", kSum, Op::sub},
-    {"~", kConcat, Op::add},  {"*", kProduct, Op::mul},  {"/", kProduct, Op::div},  {"//", kProduct, Op::floor_div},
+    {"==", kCompare, Op::eq}, {"!=", kCompare, Op::ne}, {"<", kCompare, Op::lt},
+    {"<=", kCompare, Op::le}, {">", kCompare, Op::gt},  {">=", kCompare, Op::ge},
+    {"+", kSum, Op::add},     {"-", kSum, Op::sub},     {"~", kConcat, Op::add},
+    {"*", kProduct, Op::mul}, {"/", kProduct, Op::div}, {"//", kProduct, Op::floor_div},
     {"%", kProduct, Op::mod}, {"**", kPower, Op::pow}};
 
 // The operator at the token; level 0 for none. `not in` counts as one.
@@ -98,11 +99,12 @@ const Expr* Parser::unary(bool filters) {
 
 bool Parser::tuple_ends(std::string_view end_name) const {
   const Token& token = current();
-  return token.kind == TokenKind::variable_end || token.kind == TokenKind::block_end || token.is_op(")") ||
-         (!end_name.empty() && token.is_name(end_name));
+  return token.kind == TokenKind::variable_end || token.kind == TokenKind::block_end ||
+         token.is_op(")") || (!end_name.empty() && token.is_name(end_name));
 }
 
-const Expr* Parser::tuple_or_expression(bool conditions, std::string_view end_name, bool parenthesized) {
+const Expr* Parser::tuple_or_expression(bool conditions, std::string_view end_name,
+                                        bool parenthesized) {
   const int line = current().line;
   std::vector<const Expr*> items;
   bool is_tuple = false;
@@ -166,8 +168,10 @@ const Expr* Parser::primary() {
   const bool truth = text == "true" || text == "True";
   if (truth || text == "false" || text == "False" || text == "none" || text == "None") {
     Expr* out = node(ExprKind::constant, word.line);
-    if (text == "none" || text == "None") out->value = None{};
-    else out->value = truth;
+    if (text == "none" || text == "None")
+      out->value = None{};
+    else
+      out->value = truth;
     return out;
   }
   Expr* out = node(ExprKind::name, word.line);
@@ -297,9 +301,10 @@ const Expr* Parser::test(const Expr* of) {
   while (skip_op(".")) out->name += "." + expect_name();
   const Token& token = current();
   const bool starts_primary = token.kind == TokenKind::string || token.kind == TokenKind::integer ||
-                              token.kind == TokenKind::real || token.is_op("[") || token.is_op("{") ||
-                              (token.kind == TokenKind::name && token.text != "else" && token.text != "or" &&
-                               token.text != "and");
+                              token.kind == TokenKind::real || token.is_op("[") ||
+                              token.is_op("{") ||
+                              (token.kind == TokenKind::name && token.text != "else" &&
+                               token.text != "or" && token.text != "and");
   if (token.is_op("(")) {
     call_arguments(out->arguments);
   } else if (starts_primary) {

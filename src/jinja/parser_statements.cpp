@@ -192,7 +192,8 @@ Target Parser::target_of(const Expr* expression, bool namespaces) {
   Target out;
   if (expression->kind == ExprKind::name) {
     out.name = expression->name;
-  } else if (namespaces && expression->kind == ExprKind::attribute && expression->items[0]->kind == ExprKind::name) {
+  } else if (namespaces && expression->kind == ExprKind::attribute &&
+             expression->items[0]->kind == ExprKind::name) {
     out.name = expression->items[0]->name;
     out.attribute = expression->name;
   } else if (expression->kind == ExprKind::tuple) {

@@ -49,13 +49,6 @@ void repr_text(TextBuilder& out, const Text& text) {
 }
 
 void repr_list(Interpreter& run, TextBuilder& out, const List& list) {
-  if (list.kind == ObjectKind::group) {  // a named tuple
-    out.append("(grouper=");
-    append_repr(run, out, list.items[0]);
-    out.append(", list=");
-    append_repr(run, out, list.items[1]);
-    return out.append(")");
-  }
   const bool is_list = list.kind == ObjectKind::list;
   out.append(is_list ? "[" : "(");
   for (std::size_t i = 0; i < list.items.size(); ++i) {
@@ -94,12 +87,15 @@ void repr_object(Interpreter& run, TextBuilder& out, const Value& value, Object&
   switch (object.kind) {
     case ObjectKind::list:
     case ObjectKind::tuple:
-    case ObjectKind::group: return repr_list(run, out, static_cast<const List&>(object));
-    case ObjectKind::dict: return repr_dict(run, out, static_cast<const Dict&>(object));
-    case ObjectKind::view: return repr_view(run, out, value);
+    case ObjectKind::group:
+      return repr_list(run, out, static_cast<const List&>(object));
+    case ObjectKind::dict:
+      return repr_dict(run, out, static_cast<const Dict&>(object));
+    case ObjectKind::view:
+      return repr_view(run, out, value);
     case ObjectKind::range: {
       const auto& range = static_cast<const RangeObject&>(object);
-      out.append(base::cat("range(", range.start, ", ", range.start + range.size * range.step));
+      out.append(base::cat("range(", range.start, ", ", range.stop));
       return out.append(range.step == 1 ? ")" : base::cat(", ", range.step, ")"));
     }
     case ObjectKind::name_space: {
@@ -122,14 +118,16 @@ void repr_object(Interpreter& run, TextBuilder& out, const Value& value, Object&
       auto& loop = static_cast<Loop&>(object);
       return out.append(base::cat("<LoopContext ", loop.index0 + 1, "/", loop.length(run), ">"));
     }
-    default: return out.append(base::cat("<", type_name(value), " object>"));
+    default:
+      return out.append(base::cat("<", type_name(value), " object>"));
   }
 }
 
 void append_plain(TextBuilder& out, const Value& value) {
   if (is_none(value)) return out.append("None");
   if (const bool* b = std::get_if<bool>(&value)) return out.append(*b ? "True" : "False");
-  if (const std::int64_t* i = std::get_if<std::int64_t>(&value)) return out.append(std::to_string(*i));
+  if (const std::int64_t* i = std::get_if<std::int64_t>(&value))
+    return out.append(std::to_string(*i));
   if (const double* d = std::get_if<double>(&value)) return out.append(float_repr(*d));
 }
 
@@ -139,7 +137,8 @@ std::string float_repr(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific).ptr;
   std::string text(buffer, end);  // shortest digits: d.ddde+XX
   const std::size_t e = text.find('e');
   const int exponent = std::atoi(text.c_str() + e + 1);
@@ -152,8 +151,10 @@ std::string float_repr(double value) {
     digits = "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
   } else {
     const auto whole = static_cast<std::size_t>(exponent) + 1;
-    if (digits.size() <= whole) digits = digits + std::string(whole - digits.size(), '0') + ".0";
-    else digits.insert(whole, ".");
+    if (digits.size() <= whole)
+      digits = digits + std::string(whole - digits.size(), '0') + ".0";
+    else
+      digits.insert(whole, ".");
   }
   return negative ? "-" + digits : digits;
 }
@@ -182,7 +183,8 @@ void append_text(Interpreter& run, TextBuilder& out, const Value& value) {
 }
 
 TextRef to_text(Interpreter& run, const Value& value) {
-  if (const TextRef* text = std::get_if<TextRef>(&value); text != nullptr && !(*text)->markup) return *text;
+  if (const TextRef* text = std::get_if<TextRef>(&value); text != nullptr && !(*text)->markup)
+    return *text;
   TextBuilder builder;
   append_text(run, builder, value);
   return run.heap().text(builder);
@@ -200,14 +202,21 @@ std::string repr(Interpreter& run, const Value& value) {
 }
 
 TextRef escape_html(Interpreter& run, const Value& value) {
-  if (const TextRef* text = std::get_if<TextRef>(&value); text != nullptr && (*text)->markup) return *text;
+  if (const TextRef* text = std::get_if<TextRef>(&value); text != nullptr && (*text)->markup)
+    return *text;
   const TextRef plain = to_text(run, value);
   TextBuilder builder;
   MarkReader marks(*plain);
   for (std::size_t at = 0; at < plain->bytes.size(); ++at) {
     const char c = plain->bytes[at];
-    const char* escaped = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '\'' ? "&#39;" : c == '"' ? "&#34;" : nullptr;
-    builder.append(escaped != nullptr ? std::string_view(escaped) : std::string_view(&c, 1), marks.untrusted(at));
+    const char* escaped = c == '&'    ? "&amp;"
+                          : c == '<'  ? "&lt;"
+                          : c == '>'  ? "&gt;"
+                          : c == '\'' ? "&#39;"
+                          : c == '"'  ? "&#34;"
+                                      : nullptr;
+    builder.append(escaped != nullptr ? std::string_view(escaped) : std::string_view(&c, 1),
+                   marks.untrusted(at));
   }
   return run.heap().text(builder, true);
 }

@@ -7,7 +7,7 @@
 
 namespace quern::jinja {
 
-TextRef to_text(Interpreter& run, const Value& value);  // str(); markup becomes plain
+TextRef to_text(Interpreter& run, const Value& value);    // str(); markup becomes plain
 TextRef soft_text(Interpreter& run, const Value& value);  // the same; markup stays markup
 void append_text(Interpreter& run, TextBuilder& out, const Value& value);
 void append_repr(Interpreter& run, TextBuilder& out, const Value& value);

@@ -1,5 +1,6 @@
-// How much of the thread's stack a recursion may still use. Depth counters bound what a template may
-// nest; this bounds what the counters multiply to, whatever `ulimit -s` and the build's frame sizes are.
+// How much of the thread's stack a recursion may still use. Depth counters bound what a template
+// may nest; this bounds what the counters multiply to, whatever `ulimit -s` and the build's frame
+// sizes are.
 #pragma once
 
 #include <cstddef>

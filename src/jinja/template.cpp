@@ -9,7 +9,8 @@
 
 namespace quern::jinja {
 
-Template::Template(std::string_view source, std::string name, const Limits& limits) : name_(std::move(name)) {
+Template::Template(std::string_view source, std::string name, const Limits& limits)
+    : name_(std::move(name)) {
   if (source.size() > limits.source_bytes)
     base::reject(name_, "the template is too long", base::cat(source.size(), " bytes"),
                  base::cat("at most ", limits.source_bytes));
@@ -39,7 +40,8 @@ base::MarkedText Template::render(const Variables& variables, const RenderOption
       throw;
     }
   } catch (const Fault& fault) {
-    base::reject(base::cat(name_, ": line ", line, item.empty() ? "" : base::cat(", at ", item)), fault.what());
+    base::reject(base::cat(name_, ": line ", line, item.empty() ? "" : base::cat(", at ", item)),
+                 fault.what());
   }
 }
 

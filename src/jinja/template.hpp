@@ -1,7 +1,7 @@
-// A chat template: Jinja source, parsed once, rendered as jinja2's ImmutableSandboxedEnvironment with
-// trim_blocks, lstrip_blocks, loop controls and `{% generation %}` renders it, byte for byte. No
-// input or output, no include, import or extends, no changing of lists or dictionaries. Not here: what
-// a chat is (chat/format.hpp).
+// A chat template: Jinja source, parsed once, rendered as jinja2's ImmutableSandboxedEnvironment
+// with trim_blocks, lstrip_blocks, loop controls and `{% generation %}` renders it, byte for byte.
+// No input or output, no include, import or extends, no changing of lists or dictionaries. Not
+// here: what a chat is (chat/format.hpp).
 #pragma once
 
 #include <ctime>
@@ -19,8 +19,8 @@ namespace quern::jinja {
 struct RenderOptions {
   std::tm now{};  // what strftime_now shows
   Limits limits;
-  // Name of a variable that is a list: an error raised while a loop is at one of its items names the
-  // item ("messages[3]").
+  // Name of a variable that is a list: an error raised while a loop is at one of its items names
+  // the item ("messages[3]").
   std::string blamed = "messages";
 };
 

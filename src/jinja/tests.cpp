@@ -60,7 +60,8 @@ bool cased(Interpreter& run, const Value& v, bool upper) {
   bool any = false;
   for (std::size_t at = 0; at < text->bytes.size();) {
     const Character c = character_at(text->bytes, at);
-    if (upper ? is_lower(c.code) || is_title(c.code) : is_upper(c.code) || is_title(c.code)) return false;
+    if (upper ? is_lower(c.code) || is_title(c.code) : is_upper(c.code) || is_title(c.code))
+      return false;
     any |= upper ? is_upper(c.code) : is_lower(c.code);
     at += c.bytes;
   }
@@ -90,10 +91,12 @@ bool test_test(Interpreter&, const Value& v, Arguments& a) {
 bool test_sequence(Interpreter&, const Value& v, Arguments& a) {
   a.bind("sequence", {});
   const Object* object = as_object(v);
-  return has_length(v) && (object == nullptr || (object->kind != ObjectKind::view && object->kind != ObjectKind::loop));
+  return has_length(v) && (object == nullptr ||
+                           (object->kind != ObjectKind::view && object->kind != ObjectKind::loop));
 }
 
-// The same object. Small integers and short texts are one object in CPython; so equal ones count as such here.
+// The same object. Small integers and short texts are one object in CPython; so equal ones count as
+// such here.
 bool test_sameas(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("sameas", {"other"}, 1);
   const Value& other = *a.get(0);
@@ -109,36 +112,73 @@ bool test_kind(Interpreter&, const Value& v, Arguments& a) {
   return holds(v);
 }
 
-bool kind_defined(const Value& v) { return !is_undefined(v); }
-bool kind_string(const Value& v) { return as_text(v) != nullptr; }
-bool kind_mapping(const Value& v) { return as_dict(v) != nullptr; }
-bool kind_boolean(const Value& v) { return std::holds_alternative<bool>(v); }
-bool kind_false(const Value& v) { return std::holds_alternative<bool>(v) && !std::get<bool>(v); }
-bool kind_true(const Value& v) { return std::holds_alternative<bool>(v) && std::get<bool>(v); }
-bool kind_float(const Value& v) { return std::holds_alternative<double>(v); }
-bool kind_number(const Value& v) { return kind_boolean(v) || is_integer(v) || kind_float(v); }
-bool kind_escaped(const Value& v) { return as_text(v) != nullptr && as_text(v)->markup; }
+bool kind_defined(const Value& v) {
+  return !is_undefined(v);
+}
+bool kind_string(const Value& v) {
+  return as_text(v) != nullptr;
+}
+bool kind_mapping(const Value& v) {
+  return as_dict(v) != nullptr;
+}
+bool kind_boolean(const Value& v) {
+  return std::holds_alternative<bool>(v);
+}
+bool kind_false(const Value& v) {
+  return std::holds_alternative<bool>(v) && !std::get<bool>(v);
+}
+bool kind_true(const Value& v) {
+  return std::holds_alternative<bool>(v) && std::get<bool>(v);
+}
+bool kind_float(const Value& v) {
+  return std::holds_alternative<double>(v);
+}
+bool kind_number(const Value& v) {
+  return kind_boolean(v) || is_integer(v) || kind_float(v);
+}
+bool kind_escaped(const Value& v) {
+  return as_text(v) != nullptr && as_text(v)->markup;
+}
 
 constexpr Test kTests[] = {
-    {"!=", test_compare<Op::ne>},          {"<", test_compare<Op::lt>},
-    {"<=", test_compare<Op::le>},          {"==", test_compare<Op::eq>},
-    {">", test_compare<Op::gt>},           {">=", test_compare<Op::ge>},
-    {"boolean", test_kind<kind_boolean>},  {"callable", test_kind<is_callable>},
-    {"defined", test_kind<kind_defined>},  {"divisibleby", test_divisibleby},
-    {"eq", test_compare<Op::eq>},          {"equalto", test_compare<Op::eq>},
-    {"escaped", test_kind<kind_escaped>},  {"even", test_even},
-    {"false", test_kind<kind_false>},      {"filter", test_filter},
-    {"float", test_kind<kind_float>},      {"ge", test_compare<Op::ge>},
-    {"greaterthan", test_compare<Op::gt>}, {"gt", test_compare<Op::gt>},
-    {"in", test_in},                       {"integer", test_kind<is_integer>},
-    {"iterable", test_kind<is_iterable>},  {"le", test_compare<Op::le>},
-    {"lessthan", test_compare<Op::lt>},    {"lower", test_lower},
-    {"lt", test_compare<Op::lt>},          {"mapping", test_kind<kind_mapping>},
-    {"ne", test_compare<Op::ne>},          {"none", test_kind<is_none>},
-    {"number", test_kind<kind_number>},    {"odd", test_odd},
-    {"sameas", test_sameas},               {"sequence", test_sequence},
-    {"string", test_kind<kind_string>},    {"test", test_test},
-    {"true", test_kind<kind_true>},        {"undefined", test_kind<is_undefined>},
+    {"!=", test_compare<Op::ne>},
+    {"<", test_compare<Op::lt>},
+    {"<=", test_compare<Op::le>},
+    {"==", test_compare<Op::eq>},
+    {">", test_compare<Op::gt>},
+    {">=", test_compare<Op::ge>},
+    {"boolean", test_kind<kind_boolean>},
+    {"callable", test_kind<is_callable>},
+    {"defined", test_kind<kind_defined>},
+    {"divisibleby", test_divisibleby},
+    {"eq", test_compare<Op::eq>},
+    {"equalto", test_compare<Op::eq>},
+    {"escaped", test_kind<kind_escaped>},
+    {"even", test_even},
+    {"false", test_kind<kind_false>},
+    {"filter", test_filter},
+    {"float", test_kind<kind_float>},
+    {"ge", test_compare<Op::ge>},
+    {"greaterthan", test_compare<Op::gt>},
+    {"gt", test_compare<Op::gt>},
+    {"in", test_in},
+    {"integer", test_kind<is_integer>},
+    {"iterable", test_kind<is_iterable>},
+    {"le", test_compare<Op::le>},
+    {"lessthan", test_compare<Op::lt>},
+    {"lower", test_lower},
+    {"lt", test_compare<Op::lt>},
+    {"mapping", test_kind<kind_mapping>},
+    {"ne", test_compare<Op::ne>},
+    {"none", test_kind<is_none>},
+    {"number", test_kind<kind_number>},
+    {"odd", test_odd},
+    {"sameas", test_sameas},
+    {"sequence", test_sequence},
+    {"string", test_kind<kind_string>},
+    {"test", test_test},
+    {"true", test_kind<kind_true>},
+    {"undefined", test_kind<is_undefined>},
     {"upper", test_upper},
 };
 

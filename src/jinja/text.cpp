@@ -13,7 +13,8 @@ bool starts_char(char c) {
 }  // namespace
 
 bool Text::is_ascii(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 std::size_t char_count(const Text& text) {
@@ -31,7 +32,8 @@ std::size_t byte_of_char(const Text& text, std::size_t character) {
 
 std::size_t char_of_byte(const Text& text, std::size_t byte) {
   if (text.ascii) return byte;
-  const auto end = text.bytes.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.bytes.size()));
+  const auto end =
+      text.bytes.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.bytes.size()));
   return static_cast<std::size_t>(std::count_if(text.bytes.begin(), end, starts_char));
 }
 

@@ -21,7 +21,10 @@ struct Text {
       : bytes(std::move(b)), untrusted(std::move(u)), markup(m), ascii(is_ascii(bytes)) {}
   Text(const Text& other) : Text(other.bytes, other.untrusted, other.markup) {}
   Text(Text&& other) noexcept  // never of one that a heap counts
-      : bytes(std::move(other.bytes)), untrusted(std::move(other.untrusted)), markup(other.markup), ascii(other.ascii) {}
+      : bytes(std::move(other.bytes)),
+        untrusted(std::move(other.untrusted)),
+        markup(other.markup),
+        ascii(other.ascii) {}
   ~Text() {
     if (counter != nullptr) *counter -= cost();
   }

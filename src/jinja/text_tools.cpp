@@ -10,7 +10,8 @@
 
 namespace quern::jinja {
 
-TextRef mapped(Interpreter& run, const Text& text, const std::function<void(std::string&, const Character&)>& map) {
+TextRef mapped(Interpreter& run, const Text& text,
+               const std::function<void(std::string&, const Character&)>& map) {
   TextBuilder builder;
   MarkReader marks(text);
   std::string piece;
@@ -25,7 +26,8 @@ TextRef mapped(Interpreter& run, const Text& text, const std::function<void(std:
 }
 
 TextRef in_case(Interpreter& run, const Text& text, Case to) {
-  return mapped(run, text, [to](std::string& out, const Character& c) { append_in_case(out, c.code, to); });
+  return mapped(run, text,
+                [to](std::string& out, const Character& c) { append_in_case(out, c.code, to); });
 }
 
 TextRef capitalized(Interpreter& run, const Text& text) {
@@ -71,7 +73,8 @@ std::size_t find_bytes_last(std::string_view text, std::string_view word) {
   return hit == std::string_view::npos ? hit : text.size() - hit - word.size();
 }
 
-TextRef replaced(Interpreter& run, const Text& text, const Text& old, const Text& fresh, std::int64_t count) {
+TextRef replaced(Interpreter& run, const Text& text, const Text& old, const Text& fresh,
+                 std::int64_t count) {
   TextBuilder builder;
   run.heap().burn_bytes(text.bytes.size());
   std::size_t at = 0;
@@ -86,7 +89,8 @@ TextRef replaced(Interpreter& run, const Text& text, const Text& old, const Text
     }
   }
   for (; count != 0; --count) {
-    const std::size_t hit = old.bytes.empty() ? std::string::npos : find_bytes(text.bytes, old.bytes, at);
+    const std::size_t hit =
+        old.bytes.empty() ? std::string::npos : find_bytes(text.bytes, old.bytes, at);
     if (hit == std::string::npos) break;
     builder.append(text, at, hit);
     builder.append(fresh);
@@ -120,14 +124,16 @@ TextRef joined(Interpreter& run, const Text& separator, const std::vector<Value>
     if (i != 0) builder.append(separator);
     const Text* part = as_text(parts[i]);
     if (part == nullptr)
-      throw Fault(base::cat("sequence item ", i, ": expected str instance, ", type_name(parts[i]), " found"));
+      throw Fault(base::cat("sequence item ", i, ": expected str instance, ", type_name(parts[i]),
+                            " found"));
     builder.append(separator.markup ? *escape_html(run, parts[i]) : *part);
     run.heap().check_text(builder.size());
   }
   return run.heap().text(builder, separator.markup);
 }
 
-TextRef padded(Interpreter& run, const Text& text, std::size_t left, std::size_t right, std::string_view fill) {
+TextRef padded(Interpreter& run, const Text& text, std::size_t left, std::size_t right,
+               std::string_view fill) {
   run.heap().check_text(left);
   run.heap().check_text(right);
   run.heap().check_text(text.bytes.size() + (left + right) * fill.size());
@@ -143,8 +149,9 @@ namespace {
 struct Entity {
   std::string_view name, character;
 };
-constexpr Entity kEntities[] = {{"&lt;", "<"},    {"&gt;", ">"},   {"&amp;", "&"},   {"&quot;", "\""},
-                                {"&#39;", "'"},   {"&#34;", "\""}, {"&apos;", "'"}, {"&nbsp;", "\xC2\xA0"}};
+constexpr Entity kEntities[] = {{"&lt;", "<"},    {"&gt;", ">"},         {"&amp;", "&"},
+                                {"&quot;", "\""}, {"&#39;", "'"},        {"&#34;", "\""},
+                                {"&apos;", "'"},  {"&nbsp;", "\xC2\xA0"}};
 
 // [from, to) of the text without what lies between `open` and `close`.
 Text without(const Text& text, std::string_view open, std::string_view close) {
@@ -152,7 +159,8 @@ Text without(const Text& text, std::string_view open, std::string_view close) {
   std::size_t at = 0;
   for (;;) {
     const std::size_t begin = find_bytes(text.bytes, open, at);
-    const std::size_t end = begin == std::string::npos ? begin : find_bytes(text.bytes, close, begin + open.size());
+    const std::size_t end =
+        begin == std::string::npos ? begin : find_bytes(text.bytes, close, begin + open.size());
     if (end == std::string::npos) break;
     out.append(text, at, begin);
     at = end + close.size();
@@ -193,11 +201,13 @@ void append_url_quoted(TextBuilder& out, const Text& text, bool query) {
   MarkReader marks(text);
   for (std::size_t at = 0; at < text.bytes.size(); ++at) {
     const char c = text.bytes[at];
-    const bool plain = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || c == '.' ||
-                       c == '-' || c == '~' || (c == '/' && !query);
+    const bool plain = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' ||
+                       c == '.' || c == '-' || c == '~' || (c == '/' && !query);
     char buffer[4] = {c, 0, 0, 0};
-    if (query && c == ' ') buffer[0] = '+';
-    else if (!plain) std::snprintf(buffer, sizeof buffer, "%%%02X", static_cast<unsigned char>(c));
+    if (query && c == ' ')
+      buffer[0] = '+';
+    else if (!plain)
+      std::snprintf(buffer, sizeof buffer, "%%%02X", static_cast<unsigned char>(c));
     out.append(buffer, marks.untrusted(at));
   }
 }

@@ -25,7 +25,20 @@ struct None {};
 
 using Value = std::variant<Undefined, None, bool, std::int64_t, double, TextRef, Object*>;
 
-enum class ObjectKind { list, tuple, dict, view, range, slice, iterator, name_space, macro, function, loop, group };
+enum class ObjectKind {
+  list,
+  tuple,
+  dict,
+  view,
+  range,
+  slice,
+  iterator,
+  name_space,
+  macro,
+  function,
+  loop,
+  group
+};
 
 struct Object {
   explicit Object(ObjectKind k) : kind(k) {}
@@ -41,8 +54,9 @@ struct List final : Object {
 
 struct Dict final : Object {
   Dict() : Object(ObjectKind::dict) {}
-  std::vector<std::pair<Value, Value>> entries;              // in the order they came
-  std::unordered_multimap<std::size_t, std::size_t> places;  // hash of a key -> index; once there are many
+  std::vector<std::pair<Value, Value>> entries;  // in the order they came
+  std::unordered_multimap<std::size_t, std::size_t>
+      places;  // hash of a key -> index; once there are many
 };
 
 enum class ViewKind { keys, values, items };
@@ -53,9 +67,9 @@ struct View final : Object {
 };
 
 struct RangeObject final : Object {
-  RangeObject(std::int64_t first, std::int64_t s, std::int64_t n)
-      : Object(ObjectKind::range), start(first), step(s), size(n) {}
-  std::int64_t start, step, size;  // every item fits
+  RangeObject(std::int64_t first, std::int64_t end, std::int64_t by, std::int64_t n)
+      : Object(ObjectKind::range), start(first), stop(end), step(by), size(n) {}
+  std::int64_t start, stop, step, size;  // every item fits, and the one behind the last
 };
 
 // A generator: gives each item once.
@@ -74,7 +88,8 @@ struct Namespace final : Object {
 // A method with its object, or a function of the environment.
 struct Function final : Object {
   using Body = std::function<Value(Interpreter&, Arguments&)>;
-  Function(std::string n, Body b) : Object(ObjectKind::function), name(std::move(n)), body(std::move(b)) {}
+  Function(std::string n, Body b)
+      : Object(ObjectKind::function), name(std::move(n)), body(std::move(b)) {}
   std::string name;
   Body body;
   bool is_type = false;                                      // `namespace`, `range`
@@ -103,7 +118,8 @@ T* as_kind(const Value& v, ObjectKind kind) {
 }
 inline const List* as_list(const Value& v) {  // tuples too
   Object* o = as_object(v);
-  return o != nullptr && (o->kind == ObjectKind::list || o->kind == ObjectKind::tuple || o->kind == ObjectKind::group)
+  return o != nullptr && (o->kind == ObjectKind::list || o->kind == ObjectKind::tuple ||
+                          o->kind == ObjectKind::group)
              ? static_cast<List*>(o)
              : nullptr;
 }

@@ -163,9 +163,8 @@ void AddedMatcher::split(std::string_view text, const ControlRule& rule,
   std::size_t n_control = 0;
   TrustedEnds trusted(rule);
   for (std::size_t at = 0; at < text.size() && !entries_.empty();) {
-    const std::int32_t hit = starts_[static_cast<unsigned char>(text[at])]
-                                 ? match_at(text, at, trusted.from(at))
-                                 : -1;
+    const std::int32_t hit =
+        starts_[static_cast<unsigned char>(text[at])] ? match_at(text, at, trusted.from(at)) : -1;
     if (hit < 0) {
       ++at;
       continue;

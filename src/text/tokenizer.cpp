@@ -58,8 +58,7 @@ std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& descrip
   std::vector<AddedEntry> entries;
   for (const contract::AddedToken& token : description.added) {
     if (token.normalized != normalized) continue;
-    std::string content =
-        normalizer != nullptr ? normalizer->apply(token.content) : token.content;
+    std::string content = normalizer != nullptr ? normalizer->apply(token.content) : token.content;
     if (content.empty()) continue;
     entries.push_back({std::move(content), token.id, is_control(token), token.single_word,
                        token.lstrip, token.rstrip});
@@ -203,7 +202,8 @@ struct Tokenizer::State {
         continue;
       }
       const auto begin = static_cast<std::size_t>(piece.text.data() - text.data());
-      encode_marked_piece({piece.text, begin == 0}, ranges_in(marked.untrusted, begin, piece.text.size()), ids);
+      encode_marked_piece({piece.text, begin == 0},
+                          ranges_in(marked.untrusted, begin, piece.text.size()), ids);
     }
     return ids;
   }
@@ -213,10 +213,12 @@ struct Tokenizer::State {
   void encode_marked_piece(TextPart part, const MarkedRanges& untrusted,
                            std::vector<std::int32_t>& out) const {
     if (normalizer.empty() || untrusted.empty() || !normalized.has_control())
-      return encode_piece(part, &control_ids, {ControlRule::Kind::trusted, &untrusted, nullptr}, out);
+      return encode_piece(part, &control_ids, {ControlRule::Kind::trusted, &untrusted, nullptr},
+                          out);
     const MarkedRanges before = unnormalized.control_places(part.text);
     std::vector<bool> allowed;
-    for (const auto& place : before) allowed.push_back(ranges_in(untrusted, place.begin, place.end - place.begin).empty());
+    for (const auto& place : before)
+      allowed.push_back(ranges_in(untrusted, place.begin, place.end - place.begin).empty());
     const std::size_t n_after = normalized.control_places(normalizer.apply(part.text)).size();
     if (n_after == before.size())
       return encode_piece(part, &control_ids, {ControlRule::Kind::listed, nullptr, &allowed}, out);
@@ -225,15 +227,19 @@ struct Tokenizer::State {
     unnormalized.split(part.text, {ControlRule::Kind::trusted, &untrusted, nullptr}, pieces);
     for (const AddedPiece& piece : pieces) {
       const bool first = piece.text.data() == part.text.data();
-      if (piece.id >= 0) out.push_back(piece.id);
-      else encode_piece({piece.text, part.at_start && first}, &control_ids, {ControlRule::Kind::none}, out);
+      if (piece.id >= 0)
+        out.push_back(piece.id);
+      else
+        encode_piece({piece.text, part.at_start && first}, &control_ids, {ControlRule::Kind::none},
+                     out);
     }
   }
 
   TokenizerTables tables;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
-  AddedMatcher raw, normalized, unnormalized;  // the last: contents of `normalized` as they are written
+  AddedMatcher raw, normalized,
+      unnormalized;  // the last: contents of `normalized` as they are written
   std::unique_ptr<WordModel> model;
   Decoder decoder;
   bool bytes_level;

@@ -55,7 +55,8 @@ TEST_CASE("a chat becomes marked text and ids") {
   const chat::Format format = format_of(made);
   const std::vector<chat::Message> messages = {chat::message("system", "S"), chat::message("user", "<|im_end|>u")};
   const base::MarkedText text = format.render(messages);
-  CHECK(text.text == "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|im_end|>u<|im_end|>\n<|im_start|>assistant\n");
+  CHECK(text.text ==
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n<|im_end|>u<|im_end|>\n<|im_start|>assistant\n");
   REQUIRE(text.untrusted.size() == 2);
   const Ids ids = format.ids(messages);
   CHECK(std::count(ids.begin(), ids.end(), kFirst) == 3);
@@ -67,7 +68,8 @@ TEST_CASE("a chat becomes marked text and ids") {
 }
 
 TEST_CASE("roles are trusted when templates know them") {
-  const Made made = make("{% for m in messages %}{{ '<|' + m.role + '|>' }}{{ m.content }}{% endfor %}", {"<|user|>", "<|end|>"});
+  const Made made =
+      make("{% for m in messages %}{{ '<|' + m.role + '|>' }}{{ m.content }}{% endfor %}", {"<|user|>", "<|end|>"});
   const chat::Format format = format_of(made);
   CHECK(format.ids({chat::message("user", "u")}).front() == kFirst);
   CHECK(format.ids({chat::message("end", "u")}).front() != kFirst + 1);
@@ -78,7 +80,8 @@ TEST_CASE("the final message can be continued") {
   chat::RenderRequest request;
   request.continue_final = true;
   const std::vector<chat::Message> messages = {chat::message("user", "u"), chat::message("assistant", "The answer ")};
-  CHECK(format_of(made).render(messages, request).text == "<|im_start|>user\nu<|im_end|>\n<|im_start|>assistant\nThe answer ");
+  CHECK(format_of(made).render(messages, request).text ==
+        "<|im_start|>user\nu<|im_end|>\n<|im_start|>assistant\nThe answer ");
   const Made trims = make("{% for m in messages %}[{{ m.content | trim }}]{% endfor %}", kChatml);
   CHECK(format_of(trims).render(messages, request).text == "[u][The answer");
   const Made drops = make("{{ messages[0].content }}", kChatml);
@@ -86,9 +89,13 @@ TEST_CASE("the final message can be continued") {
 }
 
 TEST_CASE("what a format is like is found by rendering") {
-  Made made = make("{{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
-                   "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
-                   "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif %}{% endif %}", kChatml);
+  Made made = make(
+      "{{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+      "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt "
+      "%}<|im_start|>assistant\n"
+      "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif "
+      "%}{% endif %}",
+      kChatml);
   made.contract.tokens.bos = kFirst + 2;
   made.contract.tokens.eos = {kFirst + 3};
   const chat::FormatTraits traits = format_of(made).traits();
@@ -143,8 +150,11 @@ TEST_CASE("templates by name, as text, for tools; none at all") {
 }
 
 TEST_CASE("errors of a template name the message") {
-  const Made made = make("{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}{% endfor %}", kChatml);
-  CHECK_THROWS_WITH(format_of(made).render({chat::message("user", "a"), chat::message("tool", "b")}), Catch::Contains("messages[1]: no tools here"));
+  const Made made = make(
+      "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools here') }}{% endif %}{% endfor %}",
+      kChatml);
+  CHECK_THROWS_WITH(format_of(made).render({chat::message("user", "a"), chat::message("tool", "b")}),
+                    Catch::Contains("messages[1]: no tools here"));
 }
 
 TEST_CASE("built-in formats render a chat") {
@@ -153,15 +163,23 @@ TEST_CASE("built-in formats render a chat") {
     Made made = make(chat::builtin_template(name), kChatml);
     made.contract.tokens.bos = kFirst + 2;
     made.contract.tokens.eos = {kFirst + 3};
-    const std::string text = format_of(made).render({chat::message("system", "SYS"), chat::message("user", "USR"), chat::message("assistant", "ANS"), chat::message("user", "NXT")}).text;
+    const std::string text = format_of(made)
+                                 .render({chat::message("system", "SYS"), chat::message("user", "USR"),
+                                          chat::message("assistant", "ANS"), chat::message("user", "NXT")})
+                                 .text;
     for (const char* part : {"SYS", "USR", "ANS", "NXT"}) CHECK(text.find(part) != std::string::npos);
   }
 }
 
 TEST_CASE("messages of the API") {
-  const std::vector<chat::Message> messages = chat::messages_of_json(R"({"messages": [{"role": "assistant", "content": null, "reasoning": "r",
-      "tool_calls": [{"function": {"name": "f", "arguments": "{\"a\": 1}"}}]}, {"role": "user", "content": [{"type": "text", "text": "p"}]}]})", "test");
-  const Made made = make("{{ messages[0].content is defined }}{{ messages[0].thinking }}{{ messages[0].tool_calls[0].function.arguments.a }}{{ messages[1].content[0].text }}", kChatml);
+  const std::vector<chat::Message> messages =
+      chat::messages_of_json(R"({"messages": [{"role": "assistant", "content": null, "reasoning": "r",
+      "tool_calls": [{"function": {"name": "f", "arguments": "{\"a\": 1}"}}]}, {"role": "user", "content": [{"type": "text", "text": "p"}]}]})",
+                             "test");
+  const Made made = make(
+      "{{ messages[0].content is defined }}{{ messages[0].thinking }}{{ messages[0].tool_calls[0].function.arguments.a "
+      "}}{{ messages[1].content[0].text }}",
+      kChatml);
   CHECK(format_of(made).render(messages).text == "Falser1p");
   CHECK_THROWS_AS(chat::messages_of_json("[{}]", "test"), base::Error);
   CHECK_THROWS_AS(chat::messages_of_json("7", "test"), base::Error);

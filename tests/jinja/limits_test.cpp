@@ -23,8 +23,12 @@ TEST_CASE("recursion of macros and loops is bounded") {
   refused("\n{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "line 2: recursion > 64");
   refused("{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion > 64");
   refused("{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}", "recursion > 64");
-  refused("{% macro f() %}{{ caller() }}{% endmacro %}{% macro g() %}{% call f() %}{{ g() }}{% endcall %}{% endmacro %}{{ g() }}", "recursion > 64");
-  CHECK(test::render("{% macro f(n) %}{% if n %}{{ f(n - 1) }}{% else %}end{% endif %}{% endmacro %}{{ f(60) }}") == "end");
+  refused(
+      "{% macro f() %}{{ caller() }}{% endmacro %}{% macro g() %}{% call f() %}{{ g() }}{% endcall %}{% endmacro %}{{ "
+      "g() }}",
+      "recursion > 64");
+  CHECK(test::render("{% macro f(n) %}{% if n %}{{ f(n - 1) }}{% else %}end{% endif %}{% endmacro %}{{ f(60) }}") ==
+        "end");
 }
 
 TEST_CASE("nesting is bounded") {
@@ -50,15 +54,23 @@ TEST_CASE("nesting is bounded") {
   CHECK(test::render("{% if 0 %}" + repeated("{% elif 0 %}", 5000) + "{% else %}e{% endif %}") == "e");
   CHECK(test::render("{{ " + repeated("(", 40) + "1" + repeated(")", 40) + " }}") == "1");
   // Values nested by the loop that makes them.
-  refused("{% set ns = namespace(x=[]) %}{% for i in range(9000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}", "nested too deeply");
-  refused("{% set ns = namespace(x=[]) %}{% for i in range(9000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x|tojson }}", "nested too deeply");
-  refused("{% set ns = namespace(x=[]) %}{% set ns.x = [1] %}{% for i in range(9000) %}{% set ns.x = ns.x|map('string') %}{% endfor %}{{ ns.x|list }}", "nested too deeply");
+  refused("{% set ns = namespace(x=[]) %}{% for i in range(9000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
+          "nested too deeply");
+  refused(
+      "{% set ns = namespace(x=[]) %}{% for i in range(9000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x|tojson }}",
+      "nested too deeply");
+  refused(
+      "{% set ns = namespace(x=[]) %}{% set ns.x = [1] %}{% for i in range(9000) %}{% set ns.x = ns.x|map('string') "
+      "%}{% endfor %}{{ ns.x|list }}",
+      "nested too deeply");
   refused("{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}", "nested too deeply");
-  CHECK(test::render("{% set ns = namespace(x=[]) %}{% for i in range(9000) %}{% set ns.x = [ns.x] %}{% endfor %}ok") == "ok");
+  CHECK(test::render("{% set ns = namespace(x=[]) %}{% for i in range(9000) %}{% set ns.x = [ns.x] %}{% endfor %}ok") ==
+        "ok");
 }
 
 TEST_CASE("ranges are bounded") {
-  for (const char* range : {"range(10**9)", "range(100001)", "range(0, 2**62)", "range(2**62, 0, -1)", "range(-9223372036854775807, 9223372036854775807)"})
+  for (const char* range : {"range(10**9)", "range(100001)", "range(0, 2**62)", "range(2**62, 0, -1)",
+                            "range(-9223372036854775807, 9223372036854775807)"})
     refused("{{ " + std::string(range) + " }}", "range > limit");
   refused("{{ range(0, 1, 0) }}", "must not be zero");
   CHECK(test::render("{{ range(100000)|length }}{{ range(0, 2**62, 2**61)|list|length }}") == "1000002");
@@ -67,8 +79,14 @@ TEST_CASE("ranges are bounded") {
 TEST_CASE("steps are bounded") {
   const std::string loop = "{% for i in range(100000) %}", end = "{% endfor %}";
   refused(loop + loop + loop + end + end + end, "fuel exhausted");
-  refused("{% set x = range(100000)|list %}{% for i in x %}{% for j in x|sort|reverse|map('string')|list %}{% endfor %}{% endfor %}", "fuel exhausted");
-  refused("{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == [ns.x] }}{% set y = ns.x == ns.x[:] %}", "fuel exhausted");
+  refused(
+      "{% set x = range(100000)|list %}{% for i in x %}{% for j in x|sort|reverse|map('string')|list %}{% endfor %}{% "
+      "endfor %}",
+      "fuel exhausted");
+  refused(
+      "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == "
+      "[ns.x] }}{% set y = ns.x == ns.x[:] %}",
+      "fuel exhausted");
   refused("{% set a = 'a' * 9000000 %}{% for i in range(1000) %}{{ a.count('a') }}{% endfor %}", "fuel exhausted");
 }
 
@@ -91,19 +109,29 @@ TEST_CASE("texts and values are bounded") {
   refused("{% set a = 'a' * 5000 %}{{ a|join(a) }}", sixteen);
   refused("{% set a = 'a' * 9000000 %}{{ a }}{{ a }}", sixteen);
   refused("{% set a = 'a' * 100000 %}{% for i in range(1000) %}{{ a }}{% endfor %}", sixteen);
-  refused("{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}", "");
+  refused("{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+          "");
   refused("{{ ([1] * 10**9)|length }}", "");
   refused("{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}", "");
-  refused("{% set a = 'a' * 9000000 %}{% set ns = namespace(x=[]) %}{% for i in range(1000) %}{% set ns.x = ns.x + [a + 'b'] %}{% endfor %}", "");
+  refused(
+      "{% set a = 'a' * 9000000 %}{% set ns = namespace(x=[]) %}{% for i in range(1000) %}{% set ns.x = ns.x + [a + "
+      "'b'] %}{% endfor %}",
+      "");
 }
 
 TEST_CASE("arithmetic never leaves 64 bits and never divides by zero") {
-  for (const char* expression : {"1//0", "1%0", "1/0", "1.0//0", "1.0%0", "5 is divisibleby 0", "5 is divisibleby(0)", "0 ** -1", "0.0 ** -1"})
-    refused("{{ " + std::string(expression) + " }}", "zero" + std::string(std::string_view(expression).find("**") != std::string_view::npos ? "" : ""));
-  for (const char* expression : {"(-9223372036854775807 - 1) // -1", "9223372036854775807 + 1", "-9223372036854775807 - 2", "9223372036854775807 * 2", "2 ** 63", "10 ** 19",
-                                 "-(-9223372036854775807 - 1)", "(-9223372036854775807 - 1)|abs", "99999999999999999999", "1e30|int", "'99999999999999999999'|int"})
+  for (const char* expression :
+       {"1//0", "1%0", "1/0", "1.0//0", "1.0%0", "5 is divisibleby 0", "5 is divisibleby(0)", "0 ** -1", "0.0 ** -1"})
+    refused("{{ " + std::string(expression) + " }}",
+            "zero" + std::string(std::string_view(expression).find("**") != std::string_view::npos ? "" : ""));
+  for (const char* expression :
+       {"(-9223372036854775807 - 1) // -1", "9223372036854775807 + 1", "-9223372036854775807 - 2",
+        "9223372036854775807 * 2", "2 ** 63", "10 ** 19", "-(-9223372036854775807 - 1)",
+        "(-9223372036854775807 - 1)|abs", "99999999999999999999", "1e30|int", "'99999999999999999999'|int"})
     refused("{{ " + std::string(expression) + " }}", "overflow");
-  CHECK(test::render("{{ (-9223372036854775807 - 1) % -1 }}{{ -7 // 2 }}{{ -7 % 3 }}{{ 7 % -3 }}{{ 2 ** 62 }}{{ 2 ** -1 }}") == "0-42-246116860184273879040.5");
+  CHECK(test::render(
+            "{{ (-9223372036854775807 - 1) % -1 }}{{ -7 // 2 }}{{ -7 % 3 }}{{ 7 % -3 }}{{ 2 ** 62 }}{{ 2 ** -1 }}") ==
+        "0-42-246116860184273879040.5");
 }
 
 TEST_CASE("sources that are no template") {

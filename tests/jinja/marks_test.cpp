@@ -18,7 +18,8 @@ std::string shown(std::string_view source, std::string_view variables) {
   return out + text.text.substr(at);
 }
 
-constexpr std::string_view kVariables = R"({"u": "ab,c", "w": " x\ny ", "l": ["p", "q"], "d": {"k": "v"}, "n": 5, "z": "\u00e9\u00df"})";
+constexpr std::string_view kVariables =
+    R"({"u": "ab,c", "w": " x\ny ", "l": ["p", "q"], "d": {"k": "v"}, "n": 5, "z": "\u00e9\u00df"})";
 
 }  // namespace
 
@@ -64,8 +65,10 @@ TEST_CASE("marks stay with their bytes") {
 
 TEST_CASE("trusted variables are the template's own words") {
   using namespace quern::jinja;
-  const Template::Variables variables = {{"bos_token", Data::of("<s>", Trust::trusted)}, {"user", Data::of("<s>", Trust::untrusted)}};
-  const quern::base::MarkedText text = Template("{{ bos_token }}{{ user }}", "t").render(variables, test::render_options());
+  const Template::Variables variables = {{"bos_token", Data::of("<s>", Trust::trusted)},
+                                         {"user", Data::of("<s>", Trust::untrusted)}};
+  const quern::base::MarkedText text =
+      Template("{{ bos_token }}{{ user }}", "t").render(variables, test::render_options());
   REQUIRE(text.untrusted.size() == 1);
   CHECK(text.text == "<s><s>");
   CHECK(text.untrusted[0].begin == 3);

@@ -66,7 +66,9 @@ std::tm parse_time(const std::string& text) {
   const bool good = n == 6 && static_cast<std::size_t>(used) == text.size() && out.tm_mon >= 1 && out.tm_mon <= 12 &&
                     out.tm_mday >= 1 && out.tm_mday <= 31 && out.tm_hour >= 0 && out.tm_hour < 24 && out.tm_min >= 0 &&
                     out.tm_min < 60 && out.tm_sec >= 0 && out.tm_sec < 61;
-  if (!good) base::usage_error("--now", base::cat("not a time: \"", base::printable(text, 40), "\", expected 2026-01-15T12:00:00"));
+  if (!good)
+    base::usage_error("--now",
+                      base::cat("not a time: \"", base::printable(text, 40), "\", expected 2026-01-15T12:00:00"));
   out.tm_year -= 1900;
   out.tm_mon -= 1;
   out.tm_isdst = -1;
@@ -76,8 +78,8 @@ std::tm parse_time(const std::string& text) {
 }
 
 jinja::Template::Variables read_variables(const std::string& path) {
-  jinja::Template::Variables out = {{"tools", jinja::Data()}, {"documents", jinja::Data()},
-                                    {"add_generation_prompt", jinja::Data::of(false)}};
+  jinja::Template::Variables out = {
+      {"tools", jinja::Data()}, {"documents", jinja::Data()}, {"add_generation_prompt", jinja::Data::of(false)}};
   const jinja::Data data = jinja::Data::parse(read_input(path), path, jinja::Trust::untrusted);
   if (data.kind != jinja::Data::Kind::object) base::reject(path, "the variables are not a JSON object");
   for (const auto& [name, value] : data.members) {
@@ -93,17 +95,21 @@ jinja::Template::Variables read_variables(const std::string& path) {
 int cmd_template(const std::vector<std::string>& arguments) {
   CLI::App app("Prints what a chat template makes of variables.", "quern template");
   TemplateOptions options;
-  CLI::Option* model = app.add_option("-m,--model", options.model, "a quern model: its template (unless --file) and special tokens");
-  app.add_option("--tokenizer", options.tokenizer, "the same of a Hugging Face directory, tokenizer.json or GGUF")->excludes(model);
+  CLI::Option* model =
+      app.add_option("-m,--model", options.model, "a quern model: its template (unless --file) and special tokens");
+  app.add_option("--tokenizer", options.tokenizer, "the same of a Hugging Face directory, tokenizer.json or GGUF")
+      ->excludes(model);
   app.add_option("--file", options.file, "a file with the template (- for standard input)");
-  app.add_option("--vars", options.variables,
-                 "a JSON file (- for standard input): messages, tools, add_generation_prompt, bos_token ... any variable")
+  app.add_option(
+         "--vars", options.variables,
+         "a JSON file (- for standard input): messages, tools, add_generation_prompt, bos_token ... any variable")
       ->required();
   app.add_option("--now", options.now, "what strftime_now shows: 2026-01-15T12:00:00 (the clock)");
   app.add_flag("--ids", options.ids, "token ids instead of text; control tokens only where the template wrote them");
-  app.footer("examples:\n  quern template --file chat_template.jinja --vars vars.json\n"
-             "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"add_generation_prompt\": true}' |\n"
-             "    quern template -m MODEL --vars -");
+  app.footer(
+      "examples:\n  quern template --file chat_template.jinja --vars vars.json\n"
+      "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"add_generation_prompt\": true}' |\n"
+      "    quern template -m MODEL --vars -");
   if (parse_arguments(app, arguments)) return 0;
   if (options.model.empty() && options.tokenizer.empty() && (options.file.empty() || options.ids))
     base::usage_error("quern template", options.ids ? "--ids needs -m or --tokenizer"
