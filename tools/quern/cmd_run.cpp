@@ -8,7 +8,7 @@
 #include "answer_printer.hpp"
 #include "arguments.hpp"
 #include "base/error.hpp"
-#include "chat_prompt.hpp"
+#include "chat_options.hpp"
 #include "command.hpp"
 #include "engine/limits.hpp"
 #include "engine/report.hpp"
@@ -25,8 +25,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The prompt as ids: from a file of ids, through the chat format, or raw.
-std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions& options) {
+// The prompt as ids: from a file of ids, through the chat format, or raw. A chat ends at its `stop_ids` too.
+std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions& options,
+                                     std::vector<std::int32_t>& stop_ids) {
   const contract::Contract& contract = loaded.model->contract;
   if (!options.ids_file.empty()) {
     const bool own = contract.encoder && contract.encoder->embedding;
@@ -35,15 +36,19 @@ std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions
   const text::Tokenizer& tokenizer = need_tokenizer(loaded);
   const std::string text = !options.file.empty() ? read_input(options.file)
                            : options.prompt ? *options.prompt : read_input("-");
-  const bool known = has_chat_format(contract);
+  const bool known = has_chat_format(loaded, options.chat_format);
   if (options.chat && !known)
-    base::reject(loaded.model->weights.where(), "the model has no chat format that this version can write");
+    base::reject(loaded.model->weights.where(), "the model has no chat template", {},
+                 "one of --chat-template and --chat-template-file");
   std::vector<std::int32_t> ids;
   if (!options.raw && known) {
-    ids = chat_ids(contract, tokenizer, {options.system, text});
+    const chat::Format format = make_chat_format(loaded, options.chat_format);
+    std::vector<chat::Message> messages;
+    if (!options.system.empty()) messages.push_back(chat::message("system", options.system));
+    messages.push_back(chat::message("user", text));
+    ids = format.ids(messages);
+    stop_ids = format.traits().stop_ids;
   } else {
-    if (!options.raw && !contract.chat.jinja.empty())
-      std::cerr << "quern: note: the model's chat template is not supported yet; completing the raw text\n";
     ids = tokenizer.encode(text);
   }
   if (ids.empty()) base::reject("prompt", "the prompt has no tokens");
@@ -59,13 +64,18 @@ struct Task {
 Task make_task(const LoadedModel& loaded, const RunOptions& options) {
   const contract::Contract& contract = loaded.model->contract;
   Task task;
-  task.prompt = prompt_ids(loaded, options);
+  std::vector<std::int32_t> stop_ids;
+  task.prompt = prompt_ids(loaded, options, stop_ids);
   if (contract.kind == contract::ModelKind::encoder_decoder) {
     task.source = std::move(task.prompt);
     task.prompt = engine::decoder_prompt(contract);
   }
   task.plan = engine::plan_generation(contract, generation_request(options), task.prompt.size(),
                                       context_length(loaded, options.model));
+  if (!options.generation.ignore_ends)
+    for (const std::int32_t id : stop_ids)
+      if (std::find(task.plan.stop_ids.begin(), task.plan.stop_ids.end(), id) == task.plan.stop_ids.end())
+        task.plan.stop_ids.push_back(id);
   if (loaded.tokenizer) task.plan.rules.allowed = std::min(loaded.tokenizer->size(), contract.vocab_size);
   return task;
 }

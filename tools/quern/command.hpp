@@ -12,6 +12,7 @@ using CommandFunction = int (*)(const std::vector<std::string>& arguments);
 int cmd_run(const std::vector<std::string>& arguments);
 int cmd_inspect(const std::vector<std::string>& arguments);
 int cmd_logits(const std::vector<std::string>& arguments);
+int cmd_template(const std::vector<std::string>& arguments);
 int cmd_tokenize(const std::vector<std::string>& arguments);
 int cmd_bench(const std::vector<std::string>& arguments);
 int cmd_embed(const std::vector<std::string>& arguments);

@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"verify", cmd_verify, "check a model: checksums, shapes, causality, kernels, cache, positions"},
     {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},
     {"logits", cmd_logits, "write the logits of every position as a NumPy array"},
+    {"template", cmd_template, "print what a chat template makes of messages; needs no weights"},
     {"tokenize", cmd_tokenize, "text to token ids and back; needs no weights"},
 };
 

@@ -75,6 +75,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   CLI::Option* chat = app.add_flag("--conversation", options.chat, "-cnv: insist on the chat format");
   raw->excludes(chat)->excludes(system);
   ids->excludes(chat)->excludes(system);
+  add_chat_options(app, options.chat_format);
   app.add_flag("--special", options.special, "print control tokens too");
   app.add_flag("--no-timings", options.no_timings, "no timing table");
   app.add_option("--output", options.output, "text, ids or json (text)")->check(CLI::IsMember({"text", "ids", "json"}));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "chat_options.hpp"
 #include "engine/generation_plan.hpp"
 #include "model_options.hpp"
 
@@ -13,6 +14,7 @@ struct RunOptions {
   ModelOptions model;
   std::optional<std::string> prompt;
   std::string file, ids_file, system, output = "text";
+  ChatOptions chat_format;
   std::int64_t n_predict = -1, seed = -1;
   bool raw = false, chat = false, no_timings = false, special = false;
   std::optional<double> temperature, top_p, min_p, repeat_penalty;
