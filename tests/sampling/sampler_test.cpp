@@ -250,11 +250,18 @@ TEST_CASE("option values without a meaning are usage errors", "[sampler]") {
     }
     return false;
   };
-  CHECK(refused([](SamplerOptions& o) { o.temperature = -1; }));
   CHECK(refused([](SamplerOptions& o) { o.temperature = std::nan(""); }));
   CHECK(refused([](SamplerOptions& o) { o.top_p = 1.5; }));
   CHECK(refused([](SamplerOptions& o) { o.min_p = -0.1; }));
   CHECK(refused([](SamplerOptions& o) { o.repeat_penalty = 0; }));
+  CHECK(refused([](SamplerOptions& o) { o.repeat_last_n = -2; }));
+  CHECK(refused([](SamplerOptions& o) { o.dry_penalty_last_n = -2; }));
+  CHECK(refused([](SamplerOptions& o) { o.dynatemp_range = -0.5; }));
+  CHECK(refused([](SamplerOptions& o) { o.typical_p = std::nan(""); }));
+  CHECK(refused([](SamplerOptions& o) { o.xtc_probability = 1.5; }));
+  CHECK(refused([](SamplerOptions& o) { o.mirostat = 3; }));
+  CHECK(refused([](SamplerOptions& o) { o.adaptive_decay = 1; }));
+  CHECK(refused([](SamplerOptions& o) { o.logit_bias = {{0, kInfinity}}; }));
 }
 
 }  // namespace quern::tests
