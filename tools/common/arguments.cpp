@@ -14,11 +14,12 @@ namespace quern::tool {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases = {{
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-ub", "--ubatch-size"},
     {"-sys", "--system-prompt"},
+    {"-sysf", "--system-prompt-file"},
     {"-no-cnv", "--no-conversation"},
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
