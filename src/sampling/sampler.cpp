@@ -62,8 +62,11 @@ struct Sampler::State {
   std::size_t n_history = 0;            // ids ever accepted
   std::vector<std::uint8_t> penalized;  // marks of apply_penalties, all zero between calls
   std::optional<TokenRules> rules;
+  Constraint* constraint = nullptr;
   std::vector<std::int32_t> sequence;  // all ids, kept for the rules
 
+  void remember(std::int32_t id);
+  void apply_constraint();
   void apply_penalties();
   std::int32_t greedy() const;
   void select_top_k();
@@ -85,6 +88,17 @@ void Sampler::State::apply_penalties() {
     logits[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
   }
   for (std::size_t i = 0; i < n; ++i) penalized[static_cast<std::size_t>(history[i])] = 0;
+}
+
+void Sampler::State::apply_constraint() {
+  const std::span<const std::uint64_t> bits = constraint->allowed();
+  for (std::size_t begin = 0; begin < allowed; begin += 64) {
+    const std::uint64_t word = begin / 64 < bits.size() ? bits[begin / 64] : 0;
+    if (word == ~std::uint64_t{0}) continue;
+    const std::size_t end = std::min(begin + 64, allowed);
+    for (std::size_t i = begin; i < end; ++i)
+      if ((word >> (i - begin) & 1) == 0) logits[i] = kNever;
+  }
 }
 
 std::int32_t Sampler::State::greedy() const {
@@ -170,10 +184,15 @@ void Sampler::set_rules(TokenRules rules) {
   state_->rules = std::move(rules);
 }
 
+void Sampler::set_constraint(Constraint* constraint) {
+  state_->constraint = constraint;
+}
+
 void Sampler::start(std::span<const std::int32_t> ids) {
   state_->n_history = 0;
   state_->sequence.clear();
-  for (const std::int32_t id : ids) accept(id);
+  for (const std::int32_t id : ids) state_->remember(id);
+  if (state_->constraint != nullptr) state_->constraint->restart();
 }
 
 std::int32_t Sampler::sample(std::span<const float> logits, std::size_t step) {
@@ -183,9 +202,10 @@ std::int32_t Sampler::sample(std::span<const float> logits, std::size_t step) {
   std::copy(logits.begin(), logits.end(), s.logits.begin());
   s.apply_penalties();
   if (s.rules) s.rules->apply(s.sequence, s.logits);
+  if (s.constraint != nullptr) s.apply_constraint();
   const std::int32_t best = s.greedy();
   if (s.logits[static_cast<std::size_t>(best)] == kNever)
-    base::reject("model", base::cat("the rules about tokens leave none at step ", step));
+    base::reject("model", base::cat("the rules and constraints about tokens leave none at step ", step));
   if (s.options.temperature == 0) return best;
   s.select_top_k();
   s.weigh(1);
@@ -195,12 +215,16 @@ std::int32_t Sampler::sample(std::span<const float> logits, std::size_t step) {
   return s.draw();
 }
 
+void Sampler::State::remember(std::int32_t id) {
+  QUERN_ASSERT(id >= 0 && static_cast<std::size_t>(id) < logits.size());
+  if (rules) sequence.push_back(id);
+  if (history.empty()) return;
+  history[n_history++ % history.size()] = id;
+}
+
 void Sampler::accept(std::int32_t id) {
-  State& s = *state_;
-  QUERN_ASSERT(id >= 0 && static_cast<std::size_t>(id) < s.logits.size());
-  if (s.rules) s.sequence.push_back(id);
-  if (s.history.empty()) return;
-  s.history[s.n_history++ % s.history.size()] = id;
+  state_->remember(id);
+  if (state_->constraint != nullptr) state_->constraint->accept(id);
 }
 
 }  // namespace quern::sampling

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "sampling/constraint.hpp"
 #include "sampling/token_rules.hpp"
 
 namespace quern::sampling {
@@ -30,12 +31,15 @@ class Sampler {
   void set_allowed(std::size_t allowed);
   // Applied to the logits before anything else (token_rules.hpp); none at first.
   void set_rules(TokenRules rules);
+  // After the rules only what `constraint` allows is left; it follows by accept() of the tokens
+  // chosen here, not of a prompt, and begins anew with start(). Not owned; null for none.
+  void set_constraint(Constraint* constraint);
   // A new sequence begins as `ids`.
   void start(std::span<const std::int32_t> ids);
   // Next token from logits [vocab_size]. Throws an input error naming `step` when a logit is not
-  // finite, or when the rules leave no token.
+  // finite, or when rules and constraint leave no token.
   std::int32_t sample(std::span<const float> logits, std::size_t step);
-  void accept(std::int32_t id);  // the sequence goes on with it
+  void accept(std::int32_t id);  // the sequence goes on with it, a token that sample() gave
 
  private:
   struct State;
