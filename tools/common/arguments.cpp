@@ -14,7 +14,7 @@ namespace quern::tool {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases = {{
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-ub", "--ubatch-size"},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases 
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
     {"-tb", "--threads-batch"},
+    {"-jf", "--json-schema-file"},
 }};
 
 }  // namespace

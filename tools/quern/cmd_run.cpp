@@ -70,8 +70,18 @@ Task make_task(const LoadedModel& loaded, const RunOptions& options) {
   return task;
 }
 
+// The form that the options ask for; usage errors where it cannot be held.
+std::optional<AnswerForm> make_form(const std::optional<grammar::Grammar>& grammar, const LoadedModel& loaded,
+                                    const Task& task, const RunOptions& options) {
+  if (!grammar) return std::nullopt;
+  const char* const where = "--grammar, --json-schema, --regex";
+  if (task.plan.beams.n_beams > 1) base::usage_error(where, "not with beam search; use --num-beams 1");
+  if (options.generation.ignore_ends) base::usage_error(where, "not with --ignore-eos: a form says where the answer ends");
+  return std::make_optional<AnswerForm>(*grammar, loaded, task.plan.stop_ids);
+}
+
 engine::FinishReason generate(engine::Session& session, const Task& task, const sampling::SamplerOptions& sampling,
-                              const LoadedModel& loaded, AnswerPrinter& printer) {
+                              const LoadedModel& loaded, sampling::Constraint* form, AnswerPrinter& printer) {
   const std::size_t vocab_size = loaded.model->contract.vocab_size;
   if (!task.source.empty()) session.encode(task.source);
   sampling::TokenRules rules(task.plan.rules, vocab_size);
@@ -85,6 +95,7 @@ engine::FinishReason generate(engine::Session& session, const Task& task, const 
   sampling::Sampler sampler(sampling, vocab_size);
   if (task.plan.rules.allowed != 0) sampler.set_allowed(task.plan.rules.allowed);
   if (rules.active()) sampler.set_rules(std::move(rules));
+  sampler.set_constraint(form);
   engine::GenerateOptions options;
   options.max_new_tokens = task.plan.max_new_tokens;
   options.stop_ids = task.plan.stop_ids;
@@ -102,12 +113,15 @@ int cmd_run(const std::vector<std::string>& arguments) {
   parse_cache_type(options.model.k_type, "-ctk");
   parse_cache_type(options.model.v_type, "-ctv");
 
+  const std::optional<grammar::Grammar> grammar = read_grammar(options.grammar);
   const LoadedModel loaded = load_model(options.model);
   if (options.output == "text") need_tokenizer(loaded);
   const contract::Contract& contract = loaded.model->contract;
   const Clock::time_point tokenize_start = Clock::now();
   const Task task = make_task(loaded, options);
   const double tokenize_seconds = seconds_since(tokenize_start);
+  const std::optional<AnswerForm> form = make_form(grammar, loaded, task, options);
+  const std::unique_ptr<grammar::Matcher> matcher = form ? form->matcher() : nullptr;
   const sampling::SamplerOptions sampling = sampler_options(contract, options);
   const bool searches = task.plan.beams.n_beams > 1;
   const std::string search = engine::search_description(task.plan, sampling.temperature == 0);
@@ -125,7 +139,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
   engine::Session session(*loaded.model, *loaded.pool, session_settings);
   catch_signals();
   AnswerPrinter printer(loaded, options);
-  const engine::FinishReason reason = generate(session, task, sampling, loaded, printer);
+  const engine::FinishReason reason = generate(session, task, sampling, loaded, matcher.get(), printer);
 
   engine::Timings timings = engine::collect_timings(*loaded.model, session);
   timings.load_seconds = loaded.load_seconds + loaded.tokenizer_seconds;

@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"verify", cmd_verify, "check a model: checksums, shapes, causality, kernels, cache, positions"},
     {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},
     {"logits", cmd_logits, "write the logits of every position as a NumPy array"},
+    {"grammar", cmd_grammar, "what a grammar, JSON schema or regular expression allows; needs no model"},
     {"tokenize", cmd_tokenize, "text to token ids and back; needs no weights"},
 };
 

@@ -80,6 +80,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--output", options.output, "text, ids or json (text)")->check(CLI::IsMember({"text", "ids", "json"}));
   add_sampling_options(app, options);
   add_search_options(app, options.generation);
+  add_grammar_options(app, options.grammar);
   app.footer("examples:\n  quern run -m MODEL -p \"Why is the sky blue?\" --temp 0\n"
              "  quern run -m MODEL -no-cnv -p \"Once upon a time\" -n 100 -s 1\n"
              "  quern run -m TRANSLATOR -p \"Good morning.\" --num-beams 4\n"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/generation_plan.hpp"
+#include "grammar_options.hpp"
 #include "model_options.hpp"
 
 namespace quern::tool {
@@ -17,6 +18,7 @@ struct RunOptions {
   bool raw = false, chat = false, no_timings = false, special = false;
   std::optional<double> temperature, top_p, min_p, repeat_penalty;
   std::optional<std::size_t> top_k;
+  GrammarOptions grammar;                // the form of the answer
   engine::GenerationRequest generation;  // from the options about search and lengths
 };
 
