@@ -11,6 +11,7 @@ MaskCache::MaskCache(const Automaton& automaton, const Vocabulary& vocabulary, M
     : automaton_(automaton),
       vocabulary_(vocabulary),
       machine_(machine),
+      runs_(machine),
       path_(std::max(vocabulary.trie().max_depth(), vocabulary.first_trie().max_depth()) + 1) {}
 
 const StateMask& MaskCache::of(std::uint32_t state) {
@@ -35,6 +36,15 @@ const StateMask& MaskCache::of(std::uint32_t state) {
   return mask;
 }
 
+bool MaskCache::take_whole(const Trie& trie, std::uint32_t node, Machine::SetId before,
+                           Words& words) {
+  const Trie::Node& root = trie.node(node);
+  if (root.plain == kNotPlain || runs_.of(before) < root.plain) return false;
+  for (const std::int32_t* id = trie.tokens_begin(node); id != trie.tokens_begin(root.end); ++id)
+    set_bit(words, *id);
+  return true;
+}
+
 void MaskCache::walk_state(std::uint32_t state, StateMask& mask, Words& words) {
   const Trie& trie = vocabulary_.trie();
   const std::bitset<256>& follow = automaton_.follow(automaton_.state(state).rule);
@@ -42,6 +52,10 @@ void MaskCache::walk_state(std::uint32_t state, StateMask& mask, Words& words) {
   const std::uint32_t n = trie.size();
   for (std::uint32_t i = 0; i < n;) {
     const Trie::Node& node = trie.node(i);
+    if (take_whole(trie, i, path_[node.depth - 1u], words)) {
+      i = node.end;
+      continue;
+    }
     const Machine::SetId set = machine_.step(path_[node.depth - 1u], node.byte);
     if (set == Machine::kDead) {
       i = node.end;
@@ -65,6 +79,10 @@ void MaskCache::add_subtree(const Trie& trie, std::uint32_t node, Machine::SetId
   path_[trie.node(node).depth - 1u] = before;
   for (std::uint32_t i = node; i < end;) {
     const Trie::Node& at = trie.node(i);
+    if (take_whole(trie, i, path_[at.depth - 1u], words)) {
+      i = at.end;
+      continue;
+    }
     const Machine::SetId set = machine_.step(path_[at.depth - 1u], at.byte);
     if (set == Machine::kDead) {
       i = at.end;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "grammar/machine.hpp"
+#include "grammar/plain_runs.hpp"
 #include "grammar/vocabulary.hpp"
 
 namespace quern::grammar {
@@ -35,13 +36,17 @@ class MaskCache {
   // The same for the whole trie.
   void add_all(const Trie& trie, Machine::SetId before, Words& words);
   void trim();  // forgets all when it has grown too large
+  void forget_sets() { runs_.forget(); }  // the machine's sets have new numbers
 
  private:
+  // Allows the whole subtree at `node` when `before` takes any ordinary characters.
+  bool take_whole(const Trie& trie, std::uint32_t node, Machine::SetId before, Words& words);
   void walk_state(std::uint32_t state, StateMask& mask, Words& words);
 
   const Automaton& automaton_;
   const Vocabulary& vocabulary_;
   Machine& machine_;
+  PlainRuns runs_;
   std::unordered_map<std::uint32_t, StateMask> masks_;
   std::vector<Machine::SetId> path_;  // sets along the trie, by depth
   std::size_t used_bytes_ = 0;

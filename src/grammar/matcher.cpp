@@ -101,7 +101,10 @@ Matcher::~Matcher() = default;
 std::span<const std::uint64_t> Matcher::allowed() {
   State& s = *state_;
   s.masks.trim();
-  if (s.machine.used_bytes() > kMaxMachineBytes) s.set = s.machine.forget_but(s.set);
+  if (s.machine.used_bytes() > kMaxMachineBytes) {
+    s.set = s.machine.forget_but(s.set);
+    s.masks.forget_sets();
+  }
   std::fill(s.words.begin(), s.words.end(), 0);
   if (!s.ended) {
     // Copied, for the machine's tables move while it works.

@@ -4,12 +4,15 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "grammar/char_set.hpp"
+#include "grammar/plain_runs.hpp"
 
 namespace quern::grammar {
 
 namespace {
 
 constexpr std::size_t kMaxTokenBytes = 4096;
+constexpr std::uint8_t kPoisoned = 254;  // while the trie is built
 
 using Entry = std::pair<std::string_view, std::int32_t>;
 
@@ -36,14 +39,42 @@ Trie::Trie(std::vector<Entry> tokens) {
     for (std::size_t i = common; i < text.size(); ++i) {
       path.push_back(static_cast<std::uint32_t>(nodes_.size()));
       nodes_.push_back({0, static_cast<std::uint32_t>(ids_.size()), static_cast<std::uint16_t>(i + 1),
-                        static_cast<std::uint8_t>(text[i])});
+                        static_cast<std::uint8_t>(text[i]), kNotPlain});
     }
+    mark_plain(text, path);
     ids_.push_back(id);
     max_depth_ = std::max(max_depth_, text.size());
     last = text;
   }
   close(0);
-  nodes_.push_back({0, static_cast<std::uint32_t>(ids_.size()), 0, 0});
+  nodes_.push_back({0, static_cast<std::uint32_t>(ids_.size()), 0, 0, kNotPlain});
+  for (Node& node : nodes_)
+    if (node.plain == kPoisoned) node.plain = kNotPlain;
+}
+
+// Marks the nodes where a character of the text begins: by the number of characters from there on
+// when all are ordinary, else for good.
+void Trie::mark_plain(std::string_view text, const std::vector<std::uint32_t>& path) {
+  std::vector<std::size_t> starts;  // of the ordinary characters since the last other one
+  std::size_t at = 0;
+  const auto poison = [&] {
+    for (const std::size_t start : starts) nodes_[path[start]].plain = kPoisoned;
+    starts.clear();
+  };
+  while (at < text.size()) {
+    const std::size_t start = at;
+    char32_t c = 0;
+    const bool whole = next_char(text, at, c);
+    if (!whole) ++at;
+    starts.push_back(start);
+    if (!whole || !is_plain(c)) poison();
+  }
+  if (starts.size() > kMaxPlain) poison();
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    std::uint8_t& plain = nodes_[path[starts[i]]].plain;
+    const auto left = static_cast<std::uint8_t>(starts.size() - i);
+    if (plain != kPoisoned) plain = plain == kNotPlain ? left : std::max(plain, left);
+  }
 }
 
 Vocabulary::Vocabulary(TokenTexts texts) : texts_(std::move(texts)) {

@@ -25,6 +25,7 @@ class Trie {
     std::uint32_t first_token;  // its tokens: up to the next node's
     std::uint16_t depth;        // bytes up to and with this one
     std::uint8_t byte;
+    std::uint8_t plain;         // most characters from here on, all ordinary (plain_runs.hpp), or kNotPlain
   };
   Trie() = default;
   explicit Trie(std::vector<std::pair<std::string_view, std::int32_t>> tokens);
@@ -36,6 +37,8 @@ class Trie {
   std::size_t max_depth() const { return max_depth_; }
 
  private:
+  void mark_plain(std::string_view text, const std::vector<std::uint32_t>& path);
+
   std::vector<Node> nodes_{Node{}};  // and one behind the last
   std::vector<std::int32_t> ids_;
   std::size_t max_depth_ = 0;
