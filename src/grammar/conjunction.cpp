@@ -53,6 +53,7 @@ std::vector<SchemaSet> Conjunctions::alternatives(const SchemaSet& set) {
 
 void Conjunctions::choose(const SchemaSet& set, std::set<const Alternatives*>& decided,
                           std::vector<SchemaSet>& out) {
+  if (fuel_ == 0 || --fuel_ == 0) base::reject(document_.where, "too many combinations of schemas");
   if (never(set) || kinds(set) == 0) return;
   for (const SchemaId id : set) {
     for (const Alternatives& choice : schema(id).choices) {

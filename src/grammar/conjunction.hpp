@@ -89,6 +89,7 @@ class Conjunctions {
   std::map<SchemaSet, Dfa> strings_;
   std::set<std::pair<const Alternatives*, SchemaSet>> checked_;
   std::map<SchemaId, std::set<SchemaId>> reach_;
+  bool one_is_any_ = false;  // oneOf read as anyOf, while it is asked whether two of its schemas overlap
   std::size_t fuel_ = 2'000'000;  // steps of emptiness checks and choices, of one document
 };
 

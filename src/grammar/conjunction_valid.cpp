@@ -22,7 +22,7 @@ bool Conjunctions::valid(const Value& value, SchemaId id) {
   for (const Alternatives& choice : s.choices) {
     const auto n = std::count_if(choice.schemas.begin(), choice.schemas.end(),
                                  [&](SchemaId part) { return valid(value, part); });
-    if (n == 0 || (choice.exactly_one && n != 1)) return false;
+    if (n == 0 || (choice.exactly_one && !one_is_any_ && n != 1)) return false;
   }
   if ((value.kind & kNumber) != 0) return valid_number(value, s);
   if (value.kind == kString) return valid_string(value, id);
@@ -98,7 +98,10 @@ bool Conjunctions::empty(const SchemaSet& set, const Written& written, int depth
 }
 
 bool Conjunctions::empty_leaf(const SchemaSet& set, const Written& written, int depth) {
-  if (const auto list = values(set)) return list->empty();
+  one_is_any_ = true;
+  const auto list = values(set);
+  one_is_any_ = false;
+  if (list) return list->empty();
   const unsigned allowed = kinds(set) & written.kinds;
   if ((allowed & (kNull | kBoolean)) != 0) return false;
   if ((allowed & kNumber) != 0) {

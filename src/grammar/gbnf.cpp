@@ -52,13 +52,13 @@ class Parser {
     return true;
   }
 
-  std::size_t line() const {
-    std::size_t n = 1;
-    for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) n += text_[i] == '\n' ? 1 : 0;
-    return n;
+  // Counted on from the last call, for every first use of a rule asks.
+  std::size_t line() {
+    for (; counted_ < at_ && counted_ < text_.size(); ++counted_) line_ += text_[counted_] == '\n' ? 1 : 0;
+    return line_;
   }
 
-  [[noreturn]] void fail(std::string_view what) const {
+  [[noreturn]] void fail(std::string_view what) {
     const std::size_t start = at_ == 0 ? 0 : text_.rfind('\n', at_ - 1) + 1;  // npos + 1 is 0
     const std::string got = at_end() ? "the end" : cat("\"", base::printable(text_.substr(at_, 1), 10), "\"");
     base::reject(cat(where_, ":", line(), ":", at_ - start + 1), what, got);
@@ -269,7 +269,7 @@ class Parser {
   std::string_view text_;
   std::string where_;
   Grammar grammar_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, counted_ = 0, line_ = 1;
   std::map<std::string, Use> rules_;
 };
 

@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <map>
-#include <set>
 #include <vector>
 
 #include "base/strings.hpp"
@@ -19,7 +17,8 @@ std::string escaped(char32_t c, std::string_view special) {
   if (c == '\n') return "\\n";
   if (c == '\t') return "\\t";
   if (c == '\r') return "\\r";
-  if (c < 0x7F && c >= 0x20) {
+  const bool sign = special.find(']') != std::string_view::npos && (c == '^' || c == '-');  // of a class
+  if (c < 0x7F && c >= 0x20 && !sign) {
     const auto letter = static_cast<char>(c);
     return special.find(letter) != std::string_view::npos ? std::string("\\") + letter : std::string(1, letter);
   }
@@ -38,9 +37,9 @@ std::string literal(std::string_view text) {
 std::string ranges(const std::vector<CharRange>& list) {
   std::string out;
   for (const CharRange& range : list) {
-    out += escaped(range.low, "[]\\^-");
+    out += escaped(range.low, "[]\\");
     if (range.high > range.low + 1) out += '-';
-    if (range.high != range.low) out += escaped(range.high, "[]\\^-");
+    if (range.high != range.low) out += escaped(range.high, "[]\\");
   }
   return out;
 }
@@ -54,10 +53,7 @@ std::string char_class(const CharSet& set) {
 
 class Printer {
  public:
-  explicit Printer(const Grammar& grammar) : grammar_(grammar) {
-    for (const Rule& rule : grammar.rules()) taken_.insert(rule.name);
-    names_.resize(grammar.rules().size());
-  }
+  explicit Printer(const Grammar& grammar) : grammar_(grammar), names_(grammar.rules().size()) {}
 
   std::string run() {
     name_of(grammar_.root());
@@ -129,23 +125,19 @@ class Printer {
 
   // A rule for each place, that says how to go on.
   std::string network(const Node& n) {
-    std::string prefix;
-    do {
-      prefix = cat("path-", ++n_networks_);
-    } while (taken_.contains(prefix));
+    const std::string prefix = cat("path_", ++n_networks_);  // no other rule's name has a _ here
     std::vector<std::string> lines(n.n_places);
     for (const Arc& arc : n.arcs) {
       std::string text = arc.node ? node(*arc.node, Binding::item) : "";
-      if (arc.to != 1) text += cat(text.empty() ? "" : " ", prefix, "-", arc.to);
+      if (arc.to != 1) text += cat(text.empty() ? "" : " ", prefix, "_", arc.to);
       lines[arc.from] += cat(lines[arc.from].empty() ? "" : " | ", text.empty() ? "\"\"" : text);
     }
     for (std::uint32_t i = 0; i < n.n_places; ++i)
-      if (i != 1) extra_.push_back(cat(prefix, "-", i, " ::= ", lines[i].empty() ? "[]" : lines[i], "\n"));
-    return prefix + "-0";
+      if (i != 1) extra_.push_back(cat(prefix, "_", i, " ::= ", lines[i].empty() ? "[]" : lines[i], "\n"));
+    return prefix + "_0";
   }
 
   const Grammar& grammar_;
-  std::set<std::string> taken_;
   std::vector<std::string> names_, extra_;
   std::vector<RuleId> order_;
   std::size_t n_networks_ = 0;

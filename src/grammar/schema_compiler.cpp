@@ -24,10 +24,10 @@ Grammar SchemaCompiler::run() {
   return std::move(grammar_);
 }
 
+// Of its own: what $ref and allOf add is in the set as well.
 bool SchemaCompiler::says_nothing(SchemaId id) const {
   const Schema& s = conjunctions_.schema(id);
-  return !s.never && s.kinds == kAnyKind && !s.has_kinds && s.speaks_of == 0 && !s.values && !s.ref &&
-         s.all_of.empty() && s.choices.empty();
+  return !s.never && s.kinds == kAnyKind && !s.has_kinds && s.speaks_of == 0 && !s.values && s.choices.empty();
 }
 
 NodeId SchemaCompiler::value(const SchemaSet& set) {
@@ -57,10 +57,14 @@ std::string SchemaCompiler::rule_name(const SchemaSet& set) {
   }
   name.resize(std::min<std::size_t>(name.size(), 60));
   if (name.empty()) name = "schema";
-  static constexpr std::string_view kTaken[] = {"root", "space", "string", "number", "integer", "value", "object", "array"};
-  const bool taken = std::find(std::begin(kTaken), std::end(kTaken), name) != std::end(kTaken);
-  const int n = names_[name]++;
-  return n == 0 && !taken ? name : base::cat(name, "-", n + 1);
+  return unique_name(name);
+}
+
+// Names that json_nodes.hpp gives are taken from the start.
+std::string SchemaCompiler::unique_name(const std::string& name) {
+  std::string out = name;
+  for (int n = 2; !names_.insert(out).second; ++n) out = base::cat(name, "-", n);
+  return out;
 }
 
 std::string SchemaCompiler::at(const SchemaSet& set, std::string_view keyword) const {
@@ -107,7 +111,7 @@ NodeId SchemaCompiler::string(const SchemaSet& set) {
   }
   const auto found = strings_.find(key);
   if (found != strings_.end()) return grammar_.rule(found->second);
-  const RuleId rule = grammar_.add_rule(base::cat("string-", strings_.size() + 1), Inlining::never);
+  const RuleId rule = grammar_.add_rule(unique_name("string"), Inlining::never);
   strings_[key] = rule;
   grammar_.define(rule, plain ? json_.string(least, most) : json_.string(conjunctions_.strings(set)));
   return grammar_.rule(rule);

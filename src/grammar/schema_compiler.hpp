@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class SchemaCompiler {
   NodeId other_member(const SchemaSet& set, const std::vector<std::string>& names);
   bool says_nothing(SchemaId id) const;
   std::string rule_name(const SchemaSet& set);
+  std::string unique_name(const std::string& name);
   std::string at(const SchemaSet& set, std::string_view keyword) const;
 
   Conjunctions conjunctions_;
@@ -39,7 +41,7 @@ class SchemaCompiler {
   std::map<SchemaSet, RuleId> rules_;
   std::vector<std::pair<SchemaSet, RuleId>> work_;  // rules that are named but not yet defined
   std::map<std::string, RuleId> strings_;           // by what is allowed in them
-  std::map<std::string, int> names_;
+  std::set<std::string> names_ = {"root", "space", "string", "number", "integer", "value", "object", "array"};
 };
 
 }  // namespace quern::grammar

@@ -159,6 +159,9 @@ const std::pair<const char*, const char*> kRefused[] = {
     {R"({"maxLength":20000})", "#/maxLength: larger than can be counted"},
     {R"({"minItems":20000})", "#/minItems: too large"},
     {R"({"oneOf":[{"type":"integer"},{"type":"number"}]})", "#/oneOf: the alternatives at /oneOf/0 and /oneOf/1 may both hold"},
+    {R"({"oneOf":[{"const":1},{"type":"integer"}]})", "may both hold"},
+    {R"({"oneOf":[{"type":"integer","maximum":5},{"type":"integer","minimum":5}]})", "may both hold"},
+    {R"({"oneOf":[{"type":"string","pattern":"a"},{"type":"string","pattern":"b"}]})", "may both hold"},
     {R"({"oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]})", "may both hold"},
     {R"({"$ref":"#/nope"})", "#/$ref: the reference leads nowhere"},
     {R"({"$ref":"other.json"})", "only references within the schema"},
@@ -245,8 +248,8 @@ TEST_CASE("hostile schemas are refused or compiled, never a crash", "[schema]") 
     any += std::string(i == 0 ? "" : ",") + R"({"anyOf":[{"minimum":)" + std::to_string(i) + R"(},{"maximum":)" + std::to_string(-i) + "}]}";
   CHECK(refusal([&] { from_schema(any + R"(],"type":"integer"})"); }).find("too many combinations") != std::string::npos);
   std::string wide = R"({"type":"object","properties":{)";
-  for (int i = 0; i < 2000; ++i) wide += (i == 0 ? "\"p" : ",\"p") + std::to_string(i) + R"(":{"type":"string"})";
-  CHECK(accepts(from_schema(wide + "}}"), "{\"p3\":\"\",\"p1999\":\"\"}"));
+  for (int i = 0; i < 200; ++i) wide += (i == 0 ? "\"p" : ",\"p") + std::to_string(i) + R"(":{"type":"string"})";
+  CHECK(accepts(from_schema(wide + "}}"), "{\"p3\":\"\",\"p199\":\"\"}"));
   CHECK(!refusal([&] { from_schema(std::string(5u << 20, ' ')); }).empty());
 }
 
