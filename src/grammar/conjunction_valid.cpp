@@ -130,7 +130,9 @@ bool Conjunctions::empty_object(const SchemaSet& set, const Written& written, in
     if (!required(set, name)) continue;
     ++n_required;
     if (written.names && !written.names->contains(name)) return true;
-    if (!name_allowed(set, name)) return true;
+    // Choices that are still open may evaluate more names.
+    const bool open = std::any_of(set.begin(), set.end(), [&](SchemaId id) { return schema(id).evaluated_only; });
+    if (!open && !name_allowed(set, name)) return true;
     const SchemaSet value = of_property(set, name);
     if (never(value) || (depth < 6 && empty(value, {}, depth + 1))) return true;
   }

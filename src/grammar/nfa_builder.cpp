@@ -126,18 +126,22 @@ void NfaBuilder::add_repeat(const Node& node, std::uint32_t from, std::uint32_t 
       add(child, a, b);
     }
   };
-  std::uint32_t at = add_state();
+  std::uint32_t at = add_state(), last = at;
   link(from, at);
   for (std::uint32_t i = 0; i < n_copies; ++i) {
     if (i >= node.min) link(at, to);
     const std::uint32_t next = add_state();
     add_child(at, next);
+    last = at;
     at = next;
   }
   link(at, to);
-  if (node.max == kUnbounded) {
+  if (node.max != kUnbounded) return;
+  if (node.min > 0) {
+    link(at, last);  // the last copy once more
+  } else {
     const std::uint32_t back = add_state();
-    add(child, at, back);
+    add_child(at, back);
     link(back, at);
   }
 }
