@@ -30,7 +30,10 @@ void check_states(std::size_t n, const FiniteLimits& limits) {
 class Determinizer {
  public:
   Determinizer(const Nfa& nfa, const FiniteLimits& limits)
-      : nfa_(nfa), limits_(limits), seen_(nfa.states.size(), 0) {}
+      : nfa_(nfa), limits_(limits), seen_(nfa.states.size(), 0) {
+    for (const Nfa::State& state : nfa.states)
+      for (const Nfa::Link& link : state.links) has_ends_ = has_ends_ || link.when == Nfa::When::at_end;
+  }
 
   Dfa run() {
     Set start = closure({nfa_.start}, true, false);
@@ -70,6 +73,7 @@ class Determinizer {
   }
 
   bool accepts(const Set& set, bool begin) {
+    if (!has_ends_) return std::binary_search(set.begin(), set.end(), nfa_.final);
     const Set all = closure(set, begin, true);
     return std::binary_search(all.begin(), all.end(), nfa_.final);
   }
@@ -126,6 +130,7 @@ class Determinizer {
   const FiniteLimits& limits_;
   std::vector<std::uint32_t> seen_;
   std::uint32_t generation_ = 0;
+  bool has_ends_ = false;  // links at the end of the text
   std::unordered_map<Set, std::uint32_t, SetHash> ids_;
   std::vector<const Set*> sets_;
   std::vector<Edge> edges_;
