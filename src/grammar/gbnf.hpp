@@ -1,4 +1,4 @@
-// GBNF, the grammar notation of llama.cpp: rules, alternatives, classes, groups, repetitions,
+// GBNF, the grammar notation of the GGML tools: rules, alternatives, classes, groups, repetitions,
 // tokens, comments. docs/STRUCTURED_OUTPUT.md has the syntax.
 #pragma once
 

@@ -2,6 +2,8 @@
 // name, first tokens, dead ends.
 #include "grammar/matcher.hpp"
 
+#include <algorithm>
+
 #include "catch.hpp"
 #include "grammar/helpers.hpp"
 #include "grammar/json_schema.hpp"
