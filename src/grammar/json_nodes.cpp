@@ -115,10 +115,10 @@ NodeId JsonNodes::number() {
 NodeId JsonNodes::boolean() { return grammar_.choice({grammar_.text("true"), grammar_.text("false")}); }
 
 NodeId JsonNodes::in_brackets(char open, NodeId members, bool may_be_empty) {
-  const NodeId close = grammar_.text(open == '{' ? "}" : "]");
-  NodeId inside = grammar_.sequence({space(), members, space()});
+  NodeId inside = grammar_.sequence({members, space()});
   if (may_be_empty) inside = grammar_.optional(inside);
-  return grammar_.sequence({grammar_.text(std::string(1, open)), inside, close});
+  return grammar_.sequence({grammar_.text(std::string(1, open)), space(), inside,
+                            grammar_.text(open == '{' ? "}" : "]")});
 }
 
 NodeId JsonNodes::array() {

@@ -34,7 +34,7 @@ NodeId SchemaCompiler::array(const SchemaSet& set) {
   const SchemaSet rest = conjunctions_.of_item(set, n_prefix);
   if (conjunctions_.never(rest)) most = std::min(most, n_prefix);
   if (least > most) return grammar_.nothing();
-  if (most == 0) return grammar_.choice({grammar_.text("[]"), grammar_.text("[ ]")});
+  if (most == 0) return json_.in_brackets('[', grammar_.nothing(), true);
   if (unique && most > 1) return unique_array(set, least, most);
   n_prefix = std::min(n_prefix, most);
   std::vector<Arc> arcs;
@@ -129,7 +129,7 @@ NodeId SchemaCompiler::object(const SchemaSet& set) {
   const std::uint32_t width = std::min(cap, n + (other ? cap : 0)) + 1;
   if (std::size_t{n + 1} * width > kMaxPlaces)
     base::reject(at(set, "maxProperties"), "too many properties to count");
-  if (most == 0) return n_required == 0 && least == 0 ? grammar_.text("{}") : grammar_.nothing();
+  if (most == 0) return n_required == 0 && least == 0 ? json_.in_brackets('{', grammar_.nothing(), true) : grammar_.nothing();
   const auto place = [&](std::uint32_t i, std::uint32_t count) {
     const std::uint32_t k = i * width + std::min(count, width - 1);
     return k == 0 ? 0 : k + 1;

@@ -132,7 +132,7 @@ const std::vector<Case> kCombined = {
     {R"({"allOf":[{"properties":{"a":{"type":"integer"}},"required":["a"]},{"properties":{"a":{"minimum":5},"b":{"const":0}}}],"type":"object"})", {"{\"a\":5}", "{\"a\":9,\"b\":0}"}, {"{\"a\":4}", "{\"b\":0}"}},
     {R"({"$ref":"#/$defs/p","$defs":{"p":{"type":"integer","minimum":0}},"maximum":9})", {"0", "9"}, {"10", "-1"}},
     {R"({"type":"object","properties":{"next":{"$ref":"#"},"v":{"const":1}},"required":["v"]})", {"{\"v\":1}", "{\"next\":{\"next\":{\"v\":1},\"v\":1},\"v\":1}"}, {"{\"next\":{}}"}},
-    {R"({"$id":"https://x.org/s","$ref":"https://x.org/s#/definitions/a%2Fb~1c","definitions":{"a/b/c":{"const":1}}})", {"1"}, {"2"}},
+    {R"({"$id":"https://x.org/s","$ref":"https://x.org/s#/definitions/a%20b~1c","definitions":{"a b/c":{"const":1}}})", {"1"}, {"2"}},
     {R"({"$ref":"#item","$defs":{"x":{"$anchor":"item","const":7}}})", {"7"}, {"8"}},
     {R"({"$defs":{"tree":{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#/$defs/tree"}}},"required":["kids"]}},"$ref":"#/$defs/tree"})", {"{\"kids\":[{\"kids\":[]}]}"}, {"{}"}},
     {R"({"anyOf":[{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]},{"type":"null"}]})", {"null", "{\"a\":{\"a\":null}}"}, {"{}"}},

@@ -236,7 +236,8 @@ TEST_CASE("nesting in an answer is bounded, and what is allowed stays possible",
 }
 
 TEST_CASE("too many ways to read one text are an input error", "[matcher]") {
-  const Automaton automaton = from_gbnf("root ::= (x \"b\")* \nx ::= \"(\" x \")\" | \"(\" x \"]\" | \"(\" x \"}\" | \"a\"");
+  const Automaton automaton =
+      from_gbnf("root ::= x\nx ::= \"(\" x \")\" | \"(\" y \")\"\ny ::= \"(\" x \"]\" | \"(\" y \"]\" | \"a\"");
   const Vocabulary vocabulary(texts_of({"(", "a", ")"}));
   Matcher matcher(automaton, vocabulary);
   const std::string message = refusal([&] {
