@@ -317,13 +317,15 @@ Conjunctions::IntegerRange Conjunctions::integers(const SchemaSet& set) const {
     if (!low->integer && low->value >= kEdge) return nothing;
     const double up = std::max(std::ceil(low->value), -kEdge);
     range.low = low->integer ? *low->integer : static_cast<std::int64_t>(up);
-    if (low->exclusive && (low->integer || up == low->value) && range.low < INT64_MAX) ++range.low;
+    if (low->exclusive && range.low == INT64_MAX) return nothing;
+    if (low->exclusive && (low->integer || up == low->value)) ++range.low;
   }
   if (high) {
     if (!high->integer && high->value <= -kEdge) return nothing;
     const double down = std::min(std::floor(high->value), kEdge);
     range.high = high->integer ? *high->integer : static_cast<std::int64_t>(down);
-    if (high->exclusive && (high->integer || down == high->value) && range.high > INT64_MIN) --range.high;
+    if (high->exclusive && range.high == INT64_MIN) return nothing;
+    if (high->exclusive && (high->integer || down == high->value)) --range.high;
   }
   // Without a bound on one side, further than usual when the other bound lies far out.
   if (!high && range.low > kLargest) range.high = INT64_MAX;
