@@ -43,6 +43,11 @@ target_link_libraries(sampler_bench PRIVATE quern_sampling quern_warnings)
 # Error of the weight formats on float matrices; used by scripts/formats_table.py.
 add_executable(format_error EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/format_error.cpp)
 target_link_libraries(format_error PRIVATE quern_checkpoint quern_quant quern_warnings)
+# Time of token masks over a real vocabulary; by hand: ninja grammar_bench && ./grammar_bench TOKENIZER
+add_executable(grammar_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/grammar_bench.cpp
+  ${PROJECT_SOURCE_DIR}/tools/quern/token_texts.cpp)
+target_include_directories(grammar_bench PRIVATE ${PROJECT_SOURCE_DIR}/tools/quern)
+target_link_libraries(grammar_bench PRIVATE quern_grammar quern_convert quern_warnings)
 quern_test(checkpoint LIBRARIES quern_checkpoint quern_quant)
 quern_test(text LIBRARIES quern_text)
 quern_test(convert LIBRARIES quern_convert)

@@ -24,6 +24,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kAliases 
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
     {"-tb", "--threads-batch"},
+    {"-jf", "--json-schema-file"},
 }};
 
 }  // namespace

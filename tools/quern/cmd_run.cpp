@@ -100,6 +100,16 @@ Task make_task(const LoadedModel& loaded, const RunOptions& options, const Promp
   return task;
 }
 
+// The form that the options ask for; usage errors where it cannot be held.
+std::optional<AnswerForm> make_form(const std::optional<grammar::Grammar>& grammar, const LoadedModel& loaded,
+                                    const Task& task, const RunOptions& options) {
+  if (!grammar) return std::nullopt;
+  const char* const where = "--grammar, --json-schema, --regex";
+  if (task.plan.beams.n_beams > 1) base::usage_error(where, "not with beam search; use --num-beams 1");
+  if (options.generation.ignore_ends) base::usage_error(where, "not with --ignore-eos: a form says where the answer ends");
+  return std::make_optional<AnswerForm>(*grammar, loaded, task.plan.stop_ids);
+}
+
 std::vector<Task> make_tasks(const LoadedModel& loaded, const RunOptions& options) {
   std::vector<Task> tasks;
   for (const Prompt& prompt : read_prompts(options.prompts)) tasks.push_back(make_task(loaded, options, prompt));
@@ -235,6 +245,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
   parse_cache_type(options.model.v_type, "-ctv");
   settle_run_options(options);
 
+  const std::optional<grammar::Grammar> grammar = read_grammar(options.grammar);
   const LoadedModel loaded = load_model(options.model);
   if (options.output == "text") need_tokenizer(loaded);
   const SamplerMaker samplers(loaded, options.sampling, options.special);
@@ -246,12 +257,14 @@ int cmd_run(const std::vector<std::string>& arguments) {
   const bool own = depends_on_length(loaded.model->contract);
   const std::size_t n_beams = tasks.front().plan.beams.n_beams;
   check_search(options, n_beams, samplers);
+  const std::optional<AnswerForm> form = make_form(grammar, loaded, tasks.front(), options);
+  const std::unique_ptr<grammar::Matcher> matcher = form ? form->matcher() : nullptr;
 
   std::optional<engine::Session> session;
   session.emplace(*loaded.model, *loaded.pool, session_for(loaded, options, std::span(tasks).first(own ? 1 : tasks.size())));
   catch_signals();
   AnswerPrinter printer(loaded, options);
-  const Run run{loaded, options, samplers, printer};
+  const Run run{loaded, options, samplers, printer, matcher.get()};
   announce(run, tasks.front());
   for (std::size_t i = 0; i < tasks.size() && !interrupted(); ++i) {
     if (own && i > 0) session.emplace(*loaded.model, *loaded.pool, session_for(loaded, options, {&tasks[i], 1}));

@@ -18,6 +18,7 @@ int cmd_bench(const std::vector<std::string>& arguments);
 int cmd_embed(const std::vector<std::string>& arguments);
 int cmd_classify(const std::vector<std::string>& arguments);
 int cmd_fill(const std::vector<std::string>& arguments);
+int cmd_grammar(const std::vector<std::string>& arguments);
 int cmd_verify(const std::vector<std::string>& arguments);
 
 }  // namespace quern::tool

@@ -33,6 +33,7 @@ constexpr Command kCommands[] = {
     {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},
     {"logits", cmd_logits, "write the logits of every position as a NumPy array"},
     {"template", cmd_template, "print what a chat template makes of messages; needs no weights"},
+    {"grammar", cmd_grammar, "what a grammar, JSON schema or regular expression allows; needs no model"},
     {"tokenize", cmd_tokenize, "text to token ids and back; needs no weights"},
 };
 

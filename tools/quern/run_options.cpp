@@ -90,6 +90,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--no-timings", options.no_timings, "no timing table");
   add_sampling_options(app, options.sampling);
   add_search_options(app, options.generation);
+  add_grammar_options(app, options.grammar);
   app.footer("examples:\n  quern run -m MODEL -p \"Why is the sky blue?\" --temp 0\n"
              "  quern run -m MODEL -no-cnv -p \"Once upon a time\" -n 100 -s 1 --stop \"\\n\\n\"\n"
              "  quern run -m TRANSLATOR -p \"Good morning.\" --num-beams 4\n"

@@ -7,6 +7,7 @@
 
 #include "chat_options.hpp"
 #include "engine/generation_plan.hpp"
+#include "grammar_options.hpp"
 #include "model_options.hpp"
 #include "prompts.hpp"
 #include "sampling_options.hpp"
@@ -31,6 +32,7 @@ struct RunOptions {
   std::size_t top_logprobs = 0;
   SamplingOptions sampling;
   StopOptions stops;
+  GrammarOptions grammar;  // the form of the answer
   engine::GenerationRequest generation;  // from the options about search and lengths
 
   bool json() const { return output == "json" || output == "jsonl"; }
