@@ -1,0 +1,36 @@
+// A conversation as token ids, and what the model's chat format says of its answers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "chat/message.hpp"
+#include "chat/thought_stream.hpp"
+#include "model_options.hpp"
+
+namespace quern::tool {
+
+enum class Thinking { automatic, on, off };  // automatic: what the template does by itself
+
+class ChatRenderer {
+ public:
+  // Input error for a model without a chat format; it names what can be done.
+  explicit ChatRenderer(const LoadedModel& loaded);
+
+  // Ends where the assistant's answer begins. Text of a message never becomes a control token.
+  std::vector<std::int32_t> render(const std::vector<chat::Message>& messages, Thinking thinking) const;
+  // An answer to ids that end so begins inside a thought.
+  bool opens_thought(const std::vector<std::int32_t>& ids) const;
+  const chat::ThoughtMarks& marks() const { return marks_; }
+  bool knows_thinking() const { return knows_thinking_; }
+  const std::vector<std::int32_t>& stop_ids() const { return stop_ids_; }
+
+ private:
+  const LoadedModel& loaded_;
+  chat::ThoughtMarks marks_;
+  bool knows_thinking_ = false;
+  std::vector<std::int32_t> stop_ids_;  // beside the contract's end tokens
+};
+
+}  // namespace quern::tool
