@@ -37,6 +37,9 @@ endif()
 # Speed of the kernels; by hand: ninja kernel_bench && ./kernel_bench
 add_executable(kernel_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/kernel_bench.cpp)
 target_link_libraries(kernel_bench PRIVATE quern_kernels quern_warnings)
+# Time of the sampling chain; by hand: ninja sampler_bench && ./sampler_bench
+add_executable(sampler_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/sampler_bench.cpp)
+target_link_libraries(sampler_bench PRIVATE quern_sampling quern_warnings)
 # Error of the weight formats on float matrices; used by scripts/formats_table.py.
 add_executable(format_error EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/format_error.cpp)
 target_link_libraries(format_error PRIVATE quern_checkpoint quern_quant quern_warnings)

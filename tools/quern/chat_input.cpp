@@ -27,6 +27,7 @@ class EditedInput final : public ChatInput {
  public:
   EditedInput(Tty& tty, ChatInputOptions options)
       : tty_(tty), options_(std::move(options)), editor_(history_, options_.completer, options_.mode), screen_(tty.size()) {
+    tty_.set_mode(Tty::Mode::running);
     if (!options_.history) return;
     try {
       const std::filesystem::path path = terminal::default_history_path();
@@ -59,6 +60,7 @@ class EditedInput final : public ChatInput {
     return edited;
   }
   bool interactive() const override { return true; }
+  void close() override { tty_.set_mode(Tty::Mode::typed); }
 
  private:
   std::string prompt() const { return ">>> "; }
@@ -157,6 +159,7 @@ class PlainInput final : public ChatInput {
       const std::optional<std::string> line = read_line();
       if (!line) {
         if (prompts_) std::cout << "\n";
+        if (prompts_ && take_interrupt()) return "";  // Ctrl-C clears the line
         return first ? std::nullopt : std::optional(typed);
       }
       typed += (first ? "" : "\n") + *line;

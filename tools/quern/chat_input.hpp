@@ -27,6 +27,7 @@ class ChatInput {
   // The user edits `text` with the editor of the environment; nothing: it could not be run.
   virtual std::optional<std::string> edit(const std::string& text) = 0;
   virtual bool interactive() const = 0;
+  virtual void close() {}  // the terminal is as the shell left it
 };
 
 // watch_signals() has been called.

@@ -15,9 +15,11 @@ std::int32_t control_id(const text::Tokenizer& tokenizer, std::string_view conte
   return id;
 }
 
+}  // namespace
+
 // Appends <|im_start|>role\n text <|im_end|>\n. Role line and text are one run of plain text, as they lie
 // between two control tokens of the rendered template.
-void append_message(std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer, std::string_view role,
+void append_chat_message(std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer, std::string_view role,
                     std::string_view text) {
   const text::EncodeOptions plain{.add_special = false, .parse_special = false};
   ids.push_back(control_id(tokenizer, kStart));
@@ -28,7 +30,12 @@ void append_message(std::vector<std::int32_t>& ids, const text::Tokenizer& token
   ids.insert(ids.end(), line_end.begin(), line_end.end());
 }
 
-}  // namespace
+void append_answer_start(std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer) {
+  ids.push_back(control_id(tokenizer, kStart));
+  const text::EncodeOptions plain{.add_special = false, .parse_special = false};
+  const std::vector<std::int32_t> opening = tokenizer.encode("assistant\n", plain);
+  ids.insert(ids.end(), opening.begin(), opening.end());
+}
 
 bool has_chat_format(const contract::Contract& contract) { return contract.chat.builtin == "chatml"; }
 
@@ -36,8 +43,8 @@ std::vector<std::int32_t> chat_ids(const contract::Contract& contract, const tex
                                    const ChatTurn& turn) {
   std::vector<std::int32_t> ids;
   const std::string& system = turn.system.empty() ? contract.chat.default_system : turn.system;
-  if (!system.empty()) append_message(ids, tokenizer, "system", system);
-  append_message(ids, tokenizer, "user", turn.prompt);
+  if (!system.empty()) append_chat_message(ids, tokenizer, "system", system);
+  append_chat_message(ids, tokenizer, "user", turn.prompt);
   ids.push_back(control_id(tokenizer, kStart));
   const text::EncodeOptions plain{.add_special = false, .parse_special = false};
   const std::vector<std::int32_t> opening = tokenizer.encode("assistant\n", plain);

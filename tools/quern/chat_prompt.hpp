@@ -24,4 +24,9 @@ bool has_chat_format(const contract::Contract& contract);
 std::vector<std::int32_t> chat_ids(const contract::Contract& contract, const text::Tokenizer& tokenizer,
                                    const ChatTurn& turn);
 
+// The parts: <|im_start|>role\n text <|im_end|>\n, and what the answer follows.
+void append_chat_message(std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer, std::string_view role,
+                         std::string_view text);
+void append_answer_start(std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer);
+
 }  // namespace quern::tool
