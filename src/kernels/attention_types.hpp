@@ -30,7 +30,6 @@ namespace quern::kernels {
 
 enum class CacheType : std::uint8_t { f32, bf16, f16, int8, fp8_e4m3, fp8_e5m2 };
 
-inline constexpr std::uint32_t kCacheLayoutVersion = 1;  // moves when the bytes below change their meaning
 inline constexpr std::size_t kBlockTokens = 32;
 inline constexpr std::size_t kTileTokens = 256;
 inline constexpr std::size_t kTileBlocks = kTileTokens / kBlockTokens;
@@ -53,9 +52,6 @@ struct CacheLayout {
 };
 CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_k, std::size_t d_v);
 CacheLayout make_latent_layout(CacheType type, std::size_t kv_rank, std::size_t d_rope);
-
-// Zeroes the slots [first, kBlockTokens) of a block: nothing of the tokens that were there is left.
-void clear_cache_slots(const CacheLayout& layout, std::byte* block, std::size_t first);
 
 // 64-byte lines that `width` values of each of 16 tokens take.
 constexpr std::size_t cache_lines(CacheType type, std::size_t width) {

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "kernels/cache_slots.hpp"
 #include "model/kv_cache_state.hpp"
 
 namespace quern::model {
