@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kDim = "\x1b[2m";
 constexpr const char* kPlain = "\x1b[22m";
 constexpr const char* kEraseLine = "\r\x1b[K";
-constexpr std::chrono::milliseconds kMoment{400};
+constexpr std::size_t kLongPrompt = 256;  // tokens; shorter ones are over before they are read
 
 }  // namespace
 
@@ -24,6 +24,10 @@ bool wants_color(const std::string& when) {
   const char* kind = std::getenv("TERM");
   const bool dumb = kind == nullptr || std::string_view(kind) == "dumb";
   return stdout_is_terminal() && !dumb && (no_color == nullptr || no_color[0] == '\0');
+}
+
+AnswerDisplay::~AnswerDisplay() {
+  if (in_thought_ && options_.color) std::cout << kPlain << std::flush;
 }
 
 void AnswerDisplay::begin_thought() {
@@ -70,8 +74,7 @@ void AnswerDisplay::finish() {
 void PrefillProgress::update(std::size_t done, std::size_t total) {
   if (!cursor_ || !stderr_is_terminal() || total == 0) return;
   if (done >= total) return erase();
-  if (!shown_ && Clock::now() - start_ < kMoment && done * 4 > total) return;
-  if (!shown_ && total < 256) return;
+  if (!shown_ && total < kLongPrompt) return;
   shown_ = true;
   std::cerr << kEraseLine << "prefill " << done << "/" << total << " (" << done * 100 / total << " %)" << std::flush;
 }

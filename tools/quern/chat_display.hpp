@@ -2,7 +2,6 @@
 // prompt, notices. Model text goes to standard output, safe for a terminal; notices to standard error.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -23,6 +22,9 @@ bool wants_color(const std::string& when);
 class AnswerDisplay {
  public:
   explicit AnswerDisplay(const DisplayOptions& options) : options_(options) {}
+  ~AnswerDisplay();
+  AnswerDisplay(const AnswerDisplay&) = delete;
+  AnswerDisplay& operator=(const AnswerDisplay&) = delete;
 
   void show(const chat::AnswerPiece& piece);
   // The answer is over: its last line is ended and colours are as before.
@@ -33,14 +35,14 @@ class AnswerDisplay {
   void end_thought();
 
   DisplayOptions options_;
-  bool in_thought_ = false, any_answer_ = false, hint_ = false;
+  bool in_thought_ = false, hint_ = false;
   bool line_open_ = false;  // the last character was no line end
 };
 
-// "prefill 512 of 2048 tokens (25 %)" on a terminal, once a prompt takes longer than a moment.
+// "prefill 512/2048 (25 %)" on a terminal, while a long prompt is computed.
 class PrefillProgress {
  public:
-  explicit PrefillProgress(bool cursor) : cursor_(cursor), start_(Clock::now()) {}
+  explicit PrefillProgress(bool cursor) : cursor_(cursor) {}
   ~PrefillProgress() { erase(); }
   PrefillProgress(const PrefillProgress&) = delete;
   PrefillProgress& operator=(const PrefillProgress&) = delete;
@@ -49,9 +51,7 @@ class PrefillProgress {
   void erase();
 
  private:
-  using Clock = std::chrono::steady_clock;
   bool cursor_, shown_ = false;
-  Clock::time_point start_;
 };
 
 // A line on standard error.

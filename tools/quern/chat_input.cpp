@@ -86,10 +86,7 @@ class EditedInput final : public ChatInput {
       } else {
         const std::optional<std::string> bytes = tty_.read(keys_.half_escape() ? kEscapeWaitMs : -1);
         if (!bytes) return std::nullopt;
-        if (tty_.take_resized()) {
-          screen_.resize(tty_.size());
-          draw();
-        }
+        look_at_terminal();
         events = bytes->empty() && keys_.half_escape() ? keys_.escape_timeout() : keys_.push(*bytes);
       }
       if (events.empty()) continue;
@@ -106,6 +103,14 @@ class EditedInput final : public ChatInput {
     }
     tty_.write(screen_.leave(view()));
     return std::nullopt;
+  }
+
+  void look_at_terminal() {
+    const bool continued = tty_.take_continued();
+    if (!tty_.take_resized() && !continued) return;
+    if (continued) screen_ = terminal::Screen(tty_.size());
+    screen_.resize(tty_.size());
+    draw();
   }
 
   std::optional<std::string> end_line(Outcome outcome) {

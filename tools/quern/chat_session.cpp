@@ -20,6 +20,10 @@ namespace {
 // An answer without a limit of its own ends after so many contexts, where the context never ends it.
 constexpr std::size_t kMostContexts = 4;
 
+// Layers with a window keep so many tokens behind it, so that an answer taken back or a message edited that
+// far up costs no more prefill than in other models.
+constexpr std::size_t kRollback = 4096;
+
 std::string speed(std::size_t n, double seconds) {
   if (seconds <= 0) return {};
   std::ostringstream text;
@@ -74,7 +78,7 @@ ChatSession::ChatSession(const LoadedModel& loaded, const ChatOptions& options, 
   if (options.overflow.keep != 0) keep_ = options.overflow.keep;
   engine::SessionOptions session = session_options(loaded, options.model, 0);
   session.follow_length = true;
-  session.cache.rollback = context_;  // any message may be taken back
+  session.cache.rollback = std::min(context_, kRollback);
   session_ = std::make_unique<engine::Session>(*loaded.model, *loaded.pool, session);
 }
 

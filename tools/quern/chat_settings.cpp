@@ -40,6 +40,12 @@ std::string bare_name(const CLI::Option& option) {
   return name.substr(std::min(name.find_first_not_of('-'), name.size()));
 }
 
+// By a long name or a short one, without dashes; nullptr for no such option.
+const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
+  const CLI::Option* option = app.get_option_no_throw("--" + name);
+  return option != nullptr || name.size() != 1 ? option : app.get_option_no_throw("-" + name);
+}
+
 // Every option of add_settings that was given.
 std::vector<GivenOption> given_in(const CLI::App& app) {
   ChatSettings unused;
@@ -56,22 +62,26 @@ std::vector<GivenOption> given_in(const CLI::App& app) {
 }
 
 // One option through the parser of the command line, so that names, ranges and messages are the same.
-void parse_one(ChatSettings& settings, const std::string& name, const std::vector<std::string>& values) {
+// Returns the option's usual name.
+std::string parse_one(ChatSettings& settings, const std::string& name, const std::vector<std::string>& values) {
   CLI::App app("", "/set");
   app.set_help_flag();
   add_settings(app, settings);
-  const CLI::Option* option = app.get_option_no_throw("--" + name);
+  const CLI::Option* option = find_option(app, name);
   if (option == nullptr) {
     const std::vector<std::string> known = SettingsBook::names();
     const std::string near = base::nearest(name, {known.begin(), known.end()});
     base::usage_error("/set", base::cat("unknown option \"", base::printable(name, 40), "\"",
                                         near.empty() ? std::string("; /set lists them") : base::cat(", did you mean \"", near, "\"?")));
   }
+  const std::string usual = bare_name(*option);
   std::vector<std::string> arguments;
   const bool flag = option->get_items_expected_max() == 0;
-  if (flag) arguments.push_back(base::cat("--", name, "=", values.empty() || values.front() == "on" ? "true" : values.front() == "off" ? "false" : values.front()));
-  for (const std::string& value : values)
-    if (!flag) arguments.push_back(base::cat("--", name, "=", value));
+  if (flag && values.empty()) arguments.push_back(base::cat("--", usual, "=true"));
+  for (const std::string& value : values) {
+    const bool off = value == "off", on = value == "on";
+    arguments.push_back(base::cat("--", usual, "=", flag && (on || off) ? (on ? "true" : "false") : value));
+  }
   if (arguments.empty()) base::usage_error("/set", base::cat("\"", name, "\" needs a value"));
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -81,6 +91,7 @@ void parse_one(ChatSettings& settings, const std::string& name, const std::vecto
     std::replace(text.begin(), text.end(), '\n', ' ');
     base::usage_error("/set", text);
   }
+  return usual;
 }
 
 }  // namespace
@@ -120,9 +131,9 @@ void SettingsBook::set(const std::string& name, const std::vector<std::string>& 
   ChatSettings changed = settings_;
   // A list is replaced, not added to.
   if (name == "logit-bias") changed.sampling.logit_bias.clear();
-  parse_one(changed, name, values);
+  const std::string usual = parse_one(changed, name, values);
   settings_ = std::move(changed);
-  note(name, values);
+  note(usual, values);
 }
 
 void SettingsBook::set_thinking(Thinking thinking) {
@@ -154,7 +165,7 @@ std::string SettingsBook::help(const std::string& name) {
   CLI::App app;
   app.set_help_flag();
   add_settings(app, unused);
-  const CLI::Option* option = app.get_option_no_throw("--" + name);
+  const CLI::Option* option = find_option(app, name);
   return option == nullptr ? std::string() : option->get_description();
 }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kBracketsOn = "\x1b[?2004h", kBracketsOff = "\x1b[?2004l";
 constexpr int kMostInterrupts = 3;  // unanswered: the program is stuck, so the default action takes over
 
-volatile std::sig_atomic_t g_interrupts = 0, g_end = 0, g_resized = 0;
+volatile std::sig_atomic_t g_interrupts = 0, g_end = 0, g_resized = 0, g_continued = 0;
 volatile std::sig_atomic_t g_mode = 0;  // Tty::Mode
 volatile std::sig_atomic_t g_saved = 0; // g_typed holds the shell's modes
 int g_output = 1;
@@ -89,7 +89,7 @@ void on_stop(int signal) {
 void on_continue(int) {
   const int error = errno;
   if (g_saved != 0 && g_mode != static_cast<int>(Tty::Mode::typed)) apply(static_cast<Tty::Mode>(g_mode));
-  g_resized = 1;
+  g_continued = 1;
   errno = error;
 }
 
@@ -199,6 +199,12 @@ terminal::ScreenSize Tty::size() const {
 bool Tty::take_resized() {
   const bool was = g_resized != 0;
   g_resized = 0;
+  return was;
+}
+
+bool Tty::take_continued() {
+  const bool was = g_continued != 0;
+  g_continued = 0;
   return was;
 }
 

@@ -37,7 +37,8 @@ class Tty {
   void write(std::string_view text) const;
 
   terminal::ScreenSize size() const;
-  bool take_resized();  // since the last call; also after the program was stopped
+  bool take_resized();    // since the last call
+  bool take_continued();  // the program was stopped: what stands on the terminal is not known
   void suspend();       // Ctrl-Z typed while editing
   int output() const { return output_; }
 

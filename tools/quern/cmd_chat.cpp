@@ -1,10 +1,12 @@
 // quern chat: a conversation in the terminal, or line by line from a pipe. Answers and what a command was
 // asked to show on standard output; notices and errors on standard error.
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <random>
+#include <utility>
 
 #include "arguments.hpp"
 #include "base/error.hpp"
