@@ -10,7 +10,9 @@
 #include "base/strings.hpp"
 #include "chat_tty.hpp"
 #include "engine/generation_plan.hpp"
+#include "escapes.hpp"
 #include "terminal.hpp"
+#include "text/stop_strings.hpp"
 #include "text/text_stream.hpp"
 
 namespace quern::tool {
@@ -51,11 +53,31 @@ std::string counts_text(const TurnCounts& c) {
 
 // An answer that is coming about.
 struct ChatSession::Answer {
-  Answer(const text::Tokenizer& tokenizer, const chat::ThoughtMarks& marks, bool opened, const DisplayOptions& display_options)
-      : stream(tokenizer), thoughts(marks, opened), display(display_options), progress(display_options.cursor) {}
+  Answer(const text::Tokenizer& tokenizer, bool opened, const DisplayOptions& options, const std::vector<std::string>& stop_texts)
+      : stream(tokenizer), thoughts(options.marks, opened), display(options), progress(options.cursor) {
+    std::vector<std::string> texts;
+    for (const std::string& text : stop_texts) texts.push_back(unescaped(text));
+    if (!texts.empty()) stops.emplace(std::move(texts));
+  }
+
+  // Shown and kept, but for a stop and what follows it.
+  void add(const chat::AnswerPiece& piece) {
+    if (piece.thought) {
+      display.show(piece);
+      reasoning += piece.text;
+    } else {
+      add_answer(stops ? stops->push(piece.text) : piece.text);
+    }
+  }
+  void add_answer(const std::string& text) {
+    display.show({false, text});
+    content += text;
+  }
+  bool stopped() const { return stops && stops->found(); }
 
   std::optional<text::TextStream> stream;
   chat::ThoughtStream thoughts;
+  std::optional<text::StopStrings> stops;
   AnswerDisplay display;
   PrefillProgress progress;
   std::vector<std::int32_t> ids;     // prompt and answer
@@ -66,7 +88,7 @@ struct ChatSession::Answer {
   TurnCounts counts;
 };
 
-ChatSession::ChatSession(const LoadedModel& loaded, const ChatOptions& options, SettingsBook settings)
+ChatSession::ChatSession(const LoadedModel& loaded, const ChatCommandOptions& options, SettingsBook settings)
     : loaded_(loaded),
       renderer_(loaded),
       settings_(std::move(settings)),
@@ -117,16 +139,15 @@ TurnEnd ChatSession::answer() {
   chat::FitResult fit = fit_.fit(conversation_.messages(), std::min(room, context_ / 4), render());
   if (fit.report) notice(engine::overflow_text(*fit.report), color_);
 
-  Answer answer(*loaded_.tokenizer, renderer_.marks(), renderer_.opens_thought(fit.ids),
-                {color_, cursor_, settings.hide_thinking, renderer_.marks()});
+  Answer answer(*loaded_.tokenizer, renderer_.opens_thought(fit.ids),
+                {color_, cursor_, settings.hide_thinking, renderer_.marks()}, settings.stops);
   answer.ids = std::move(fit.ids);
   last_ = {};
-  const engine::FinishReason reason = generate(answer);
+  engine::FinishReason reason = generate(answer);
   show(answer, answer.stream->finish());
-  for (const chat::AnswerPiece& piece : answer.thoughts.finish()) {
-    answer.display.show(piece);
-    (piece.thought ? answer.reasoning : answer.content) += piece.text;
-  }
+  for (const chat::AnswerPiece& piece : answer.thoughts.finish()) answer.add(piece);
+  if (answer.stopped()) reason = engine::FinishReason::stop;
+  else if (answer.stops) answer.add_answer(answer.stops->finish());
   answer.progress.erase();
   answer.display.finish();
   last_ = answer.counts;
@@ -233,15 +254,12 @@ bool ChatSession::take(Answer& answer, std::int32_t id) {
     answer.budget_used = true;
     return false;
   }
-  return !interrupt_pending() && end_signal() == 0;
+  return !answer.stopped() && !interrupt_pending() && end_signal() == 0;
 }
 
 void ChatSession::show(Answer& answer, const std::string& text) {
   if (text.empty()) return;
-  for (const chat::AnswerPiece& piece : answer.thoughts.push(text)) {
-    answer.display.show(piece);
-    (piece.thought ? answer.reasoning : answer.content) += piece.text;
-  }
+  for (const chat::AnswerPiece& piece : answer.thoughts.push(text)) answer.add(piece);
 }
 
 void ChatSession::close_thought(Answer& answer) {

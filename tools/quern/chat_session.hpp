@@ -29,7 +29,7 @@ enum class TurnEnd { answered, interrupted, nothing };  // nothing: stopped befo
 
 class ChatSession {
  public:
-  ChatSession(const LoadedModel& loaded, const ChatOptions& options, SettingsBook settings);
+  ChatSession(const LoadedModel& loaded, const ChatCommandOptions& options, SettingsBook settings);
 
   // Answers the last message of the user, shown as it comes and added to the conversation. Input error,
   // and the conversation is as before, when the prompt is refused.

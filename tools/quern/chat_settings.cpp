@@ -32,6 +32,8 @@ void add_settings(CLI::App& app, ChatSettings& s) {
   app.add_flag("--hide-thinking,--hidethinking", s.hide_thinking, "do not show thoughts")->group("Answers");
   app.add_flag("--show-timings,--verbose,-v", s.show_timings, "a line of counts and speeds after each answer")
       ->group("Answers");
+  app.add_option("--stop,-r,--reverse-prompt", s.stops, "a text that ends an answer and is no part of it; repeatable")
+      ->allow_extra_args(false)->type_name("TEXT")->group("Answers");
   add_sampling_options(app, s.sampling);
 }
 
@@ -96,7 +98,7 @@ std::string parse_one(ChatSettings& settings, const std::string& name, const std
 
 }  // namespace
 
-void add_chat_options(CLI::App& app, ChatOptions& o) {
+void add_chat_command_options(CLI::App& app, ChatCommandOptions& o) {
   add_model_options(app, o.model);
   add_cache_options(app, o.model);
   CLI::Option* system = app.add_option_function<std::string>(

@@ -21,9 +21,10 @@ struct ChatSettings {
   std::int64_t reasoning_budget = -1;   // most tokens of its thoughts
   Thinking thinking = Thinking::automatic;
   bool hide_thinking = false, show_timings = false;
+  std::vector<std::string> stops;       // texts that end an answer; not looked for in thoughts
 };
 
-struct ChatOptions {
+struct ChatCommandOptions {
   ModelOptions model;
   ChatSettings settings;
   std::optional<std::string> system, prompt;
@@ -32,7 +33,7 @@ struct ChatOptions {
   bool single_turn = false, multiline = false, simple_io = false, no_history = false;
 };
 
-void add_chat_options(CLI::App& app, ChatOptions& options);
+void add_chat_command_options(CLI::App& app, ChatCommandOptions& options);
 
 // An option as it was given: its name without dashes, and its values.
 using GivenOption = std::pair<std::string, std::vector<std::string>>;

@@ -42,7 +42,7 @@ std::string file_text(const std::string& path) {
 // A chat from its first line to its last.
 class ChatLoop {
  public:
-  ChatLoop(ChatSession& chat, ChatInput& input, const ChatOptions& options)
+  ChatLoop(ChatSession& chat, ChatInput& input, const ChatCommandOptions& options)
       : desk_{chat, input}, single_turn_(options.single_turn), mode_(options.multiline ? terminal::LineMode::multi : terminal::LineMode::single) {}
 
   void run(std::optional<std::string> first) {
@@ -115,12 +115,12 @@ class ChatLoop {
   terminal::LineMode mode_;
 };
 
-void settle_system(ChatSession& chat, const ChatOptions& options) {
+void settle_system(ChatSession& chat, const ChatCommandOptions& options) {
   if (options.system) chat.conversation().set_system(*options.system);
   if (!options.system_file.empty()) chat.conversation().set_system(file_text(options.system_file));
 }
 
-std::unique_ptr<ChatInput> chat_input(const ChatOptions& options) {
+std::unique_ptr<ChatInput> chat_input(const ChatCommandOptions& options) {
   ChatInputOptions input;
   input.mode = options.multiline ? terminal::LineMode::multi : terminal::LineMode::single;
   input.simple = options.simple_io;
@@ -135,8 +135,8 @@ std::unique_ptr<ChatInput> chat_input(const ChatOptions& options) {
 
 int cmd_chat(const std::vector<std::string>& arguments) {
   CLI::App app("A conversation with a model, in the terminal or line by line from a pipe.", "quern chat");
-  ChatOptions options;
-  add_chat_options(app, options);
+  ChatCommandOptions options;
+  add_chat_command_options(app, options);
   app.footer(kFooter);
   if (parse_arguments(app, arguments)) return 0;
   parse_cache_type(options.model.k_type, "-ctk");
