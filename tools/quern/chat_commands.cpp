@@ -15,7 +15,9 @@ namespace quern::tool {
 namespace {
 
 AfterCommand command_help(ChatDesk& desk, CommandArguments arguments);
-AfterCommand command_exit(ChatDesk&, CommandArguments) { return AfterCommand::leave; }
+AfterCommand command_exit(ChatDesk&, CommandArguments) {
+  return AfterCommand::leave;
+}
 
 enum class Takes { nothing, words, path, setting };
 
@@ -69,9 +71,11 @@ AfterCommand command_help(ChatDesk&, CommandArguments) {
   std::vector<std::string_view> names;
   for (const ChatCommand& command : kCommands) names.push_back(command.name);
   const std::string near = base::nearest(std::string(name), names);
-  base::usage_error(base::cat("/", base::printable(name, 40)),
-                    base::cat("unknown command", near.empty() ? std::string("; /help lists them") : base::cat(", did you mean /", near, "?"),
-                              " (a message that begins with / is sent as //...)"));
+  base::usage_error(
+      base::cat("/", base::printable(name, 40)),
+      base::cat("unknown command",
+                near.empty() ? std::string("; /help lists them") : base::cat(", did you mean /", near, "?"),
+                " (a message that begins with / is sent as //...)"));
 }
 
 }  // namespace
@@ -90,7 +94,8 @@ std::size_t number_argument(std::string_view command, std::string_view word) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (word.empty() || error != std::errc() || end != word.data() + word.size())
-    base::usage_error(command, base::cat("needs the number of a message, as /show lists them (got \"", base::printable(word, 20), "\")"));
+    base::usage_error(command, base::cat("needs the number of a message, as /show lists them (got \"",
+                                         base::printable(word, 20), "\")"));
   return number;
 }
 
@@ -135,6 +140,8 @@ terminal::Completion complete(std::string_view before) {
 
 }  // namespace
 
-terminal::Completer command_completer() { return complete; }
+terminal::Completer command_completer() {
+  return complete;
+}
 
 }  // namespace quern::tool

@@ -23,7 +23,9 @@ std::size_t last_of_user(const chat::Conversation& conversation) {
   base::usage_error("/edit", "there is no message of yours yet");
 }
 
-void say(const ChatDesk& desk, const std::string& text) { notice(text, desk.chat.color()); }
+void say(const ChatDesk& desk, const std::string& text) {
+  notice(text, desk.chat.color());
+}
 
 }  // namespace
 
@@ -67,7 +69,8 @@ AfterCommand command_edit(ChatDesk& desk, CommandArguments arguments) {
   }
   conversation.edit(n, text);
   desk.chat.first_attempt();
-  say(desk, base::cat("message ", n, " changed", n < conversation.size() ? "; what follows it stays (/regen answers anew)" : ""));
+  say(desk, base::cat("message ", n, " changed",
+                      n < conversation.size() ? "; what follows it stays (/regen answers anew)" : ""));
   return AfterCommand::next_line;
 }
 
@@ -85,8 +88,9 @@ AfterCommand command_branch(ChatDesk& desk, CommandArguments arguments) {
   if (word == "list") {
     for (std::size_t k = 0; k < desk.branches.size(); ++k) {
       const auto& messages = desk.branches[k].messages();
-      std::cout << "branch " << k + 1 << ": " << messages.size() << " messages, the last: "
-                << (messages.empty() ? "-" : base::printable(messages.back().content, 60)) << "\n";
+      std::cout << "branch " << k + 1 << ": " << messages.size()
+                << " messages, the last: " << (messages.empty() ? "-" : base::printable(messages.back().content, 60))
+                << "\n";
     }
     if (desk.branches.empty()) std::cout << "no branches are kept\n";
     return AfterCommand::next_line;
@@ -99,7 +103,8 @@ AfterCommand command_branch(ChatDesk& desk, CommandArguments arguments) {
     say(desk, base::cat("on branch ", k, " now, ", conversation.size(), " messages; the one you left is branch ", k));
     return AfterCommand::next_line;
   }
-  if (desk.branches.size() == kMaxBranches) base::usage_error("/branch", base::cat("at most ", kMaxBranches, " are kept"));
+  if (desk.branches.size() == kMaxBranches)
+    base::usage_error("/branch", base::cat("at most ", kMaxBranches, " are kept"));
   const std::size_t n = word.empty() ? conversation.size() : number_argument("/branch", word);
   chat::Conversation next = conversation.branch(n);
   desk.branches.push_back(std::move(conversation));
@@ -117,8 +122,10 @@ AfterCommand command_read(ChatDesk& desk, CommandArguments arguments) {
     base::reject(base::printable(arguments), "is not UTF-8 text");
   desk.attached += text;
   if (!desk.attached.ends_with('\n')) desk.attached += '\n';
-  const std::size_t n = desk.chat.loaded().tokenizer->encode(text, {.add_special = false, .parse_special = false}).size();
-  say(desk, base::cat(base::printable(arguments), ": ", text.size(), " bytes, ", n, " tokens, go before your next message"));
+  const std::size_t n =
+      desk.chat.loaded().tokenizer->encode(text, {.add_special = false, .parse_special = false}).size();
+  say(desk,
+      base::cat(base::printable(arguments), ": ", text.size(), " bytes, ", n, " tokens, go before your next message"));
   return AfterCommand::next_line;
 }
 
@@ -126,8 +133,10 @@ AfterCommand command_system(ChatDesk& desk, CommandArguments arguments) {
   chat::Conversation& conversation = desk.chat.conversation();
   if (arguments.empty()) {
     const chat::Message* system = conversation.system();
-    if (system == nullptr) std::cout << "no system message\n" << std::flush;
-    else write_model_text(system->content + "\n");
+    if (system == nullptr)
+      std::cout << "no system message\n" << std::flush;
+    else
+      write_model_text(system->content + "\n");
     return AfterCommand::next_line;
   }
   conversation.set_system(arguments == "\"\"" ? std::string() : std::string(arguments));

@@ -22,7 +22,8 @@ std::size_t n_tokens(const ChatDesk& desk, const std::string& text) {
 void show_message(std::size_t n, const chat::Message& message, bool whole, bool thoughts) {
   write_model_text(base::cat("[", n, "] ", message.role, "\n"));
   if (thoughts && !message.reasoning.empty())
-    write_model_text(base::cat("(thoughts) ", whole ? message.reasoning : base::printable(message.reasoning, kShownBytes), "\n"));
+    write_model_text(
+        base::cat("(thoughts) ", whole ? message.reasoning : base::printable(message.reasoning, kShownBytes), "\n"));
   std::string text = message.content;
   if (!whole && text.size() > kShownBytes) {
     std::size_t end = kShownBytes;
@@ -53,7 +54,8 @@ AfterCommand command_stats(ChatDesk& desk, CommandArguments) {
   const ChatSession& chat = desk.chat;
   std::cout << "last answer: " << counts_text(chat.last()) << "\n"
             << "this chat:   " << counts_text(chat.total()) << "\n"
-            << "cache:       " << chat.session().tokens().size() << " tokens held of " << chat.session().context() << "\n";
+            << "cache:       " << chat.session().tokens().size() << " tokens held of " << chat.session().context()
+            << "\n";
   return AfterCommand::next_line;
 }
 
@@ -61,12 +63,13 @@ AfterCommand command_context(ChatDesk& desk, CommandArguments) {
   const ChatSession& chat = desk.chat;
   const std::vector<chat::Message>& messages = desk.chat.conversation().messages();
   const std::size_t used = messages.empty() ? 0 : chat.ids().size(), context = chat.session().context();
-  std::cout << used << " of " << context << " tokens (" << used * 100 / context << " %), " << messages.size() << " messages";
+  std::cout << used << " of " << context << " tokens (" << used * 100 / context << " %), " << messages.size()
+            << " messages";
   if (chat.n_dropped_messages() > 0) std::cout << ", the first " << chat.n_dropped_messages() << " left out";
   std::cout << "\n";
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    std::cout << std::setw(4) << i + 1 << "  " << std::left << std::setw(9) << base::printable(messages[i].role, 20) << std::right
-              << std::setw(7) << n_tokens(desk, messages[i].content) << "  "
+    std::cout << std::setw(4) << i + 1 << "  " << std::left << std::setw(9) << base::printable(messages[i].role, 20)
+              << std::right << std::setw(7) << n_tokens(desk, messages[i].content) << "  "
               << base::printable(messages[i].content, 40) << "\n";
   }
   return AfterCommand::next_line;
@@ -94,7 +97,8 @@ AfterCommand command_set(ChatDesk& desk, CommandArguments arguments) {
     std::cout << name << ": " << help << "\n";
     return AfterCommand::next_line;
   }
-  settings.set(std::string(name), value.empty() ? std::vector<std::string>{} : std::vector<std::string>{std::string(value)});
+  settings.set(std::string(name),
+               value.empty() ? std::vector<std::string>{} : std::vector<std::string>{std::string(value)});
   notice(base::cat(name, " = ", value.empty() ? "on" : std::string(value)), desk.chat.color());
   return AfterCommand::next_line;
 }
@@ -109,8 +113,11 @@ AfterCommand command_think(ChatDesk& desk, CommandArguments word) {
   }
   if (word != "on" && word != "off" && word != "auto") base::usage_error("/think", "needs on, off, auto, hide or show");
   settings.set_thinking(word == "on" ? Thinking::on : word == "off" ? Thinking::off : Thinking::automatic);
-  notice(base::cat("thinking: ", word, desk.chat.renderer().knows_thinking() || word == "auto"
-                                           ? "" : " (this model's template has no switch for it: no effect)"), color);
+  notice(base::cat("thinking: ", word,
+                   desk.chat.renderer().knows_thinking() || word == "auto"
+                       ? ""
+                       : " (this model's template has no switch for it: no effect)"),
+         color);
   return AfterCommand::next_line;
 }
 
@@ -118,7 +125,8 @@ AfterCommand command_save(ChatDesk& desk, CommandArguments path) {
   if (path.empty()) base::usage_error("/save", "needs the path of a file");
   desk.chat.save(std::string(path), true);
   notice(base::cat("saved ", base::printable(path), ": ", desk.chat.conversation().size(), " messages, ",
-                   desk.chat.session().tokens().size(), " tokens with their cache"), desk.chat.color());
+                   desk.chat.session().tokens().size(), " tokens with their cache"),
+         desk.chat.color());
   return AfterCommand::next_line;
 }
 

@@ -34,7 +34,8 @@ void AnswerDisplay::begin_thought() {
   in_thought_ = true;
   if (options_.hide_thinking) {
     hint_ = options_.cursor && stdout_is_terminal();
-    if (hint_) std::cout << (options_.color ? kDim : "") << "thinking..." << (options_.color ? kPlain : "") << std::flush;
+    if (hint_)
+      std::cout << (options_.color ? kDim : "") << "thinking..." << (options_.color ? kPlain : "") << std::flush;
     return;
   }
   if (options_.color)

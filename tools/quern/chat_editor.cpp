@@ -66,7 +66,8 @@ struct PrivateFile {
 
 // Through the shell, as EDITOR may have arguments. Ctrl-C belongs to the editor meanwhile.
 int run_command(const std::string& command, const std::string& path) {
-  struct sigaction ignore {}, old {};
+  struct sigaction ignore {
+  }, old{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGINT, &ignore, &old);
   const pid_t child = ::fork();

@@ -26,7 +26,10 @@ constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 class EditedInput final : public ChatInput {
  public:
   EditedInput(Tty& tty, ChatInputOptions options)
-      : tty_(tty), options_(std::move(options)), editor_(history_, options_.completer, options_.mode), screen_(tty.size()) {
+      : tty_(tty),
+        options_(std::move(options)),
+        editor_(history_, options_.completer, options_.mode),
+        screen_(tty.size()) {
     tty_.set_mode(Tty::Mode::running);
     if (!options_.history) return;
     try {
@@ -122,8 +125,7 @@ class EditedInput final : public ChatInput {
   void act(Outcome outcome) {
     switch (outcome) {
       case Outcome::cleared:
-        if (!editor_.text().empty())
-          tty_.write(screen_.leave(view()));
+        if (!editor_.text().empty()) tty_.write(screen_.leave(view()));
         editor_.restart();
         break;
       case Outcome::clear_screen: tty_.write(screen_.clear_all()); break;
@@ -169,7 +171,8 @@ class PlainInput final : public ChatInput {
       }
       typed += (first ? "" : "\n") + *line;
       if (terminal::is_complete(typed, mode_)) return typed;
-      if (typed.size() > kMaxLineBytes) base::reject(where(), base::cat("a message of more than ", kMaxLineBytes, " bytes"));
+      if (typed.size() > kMaxLineBytes)
+        base::reject(where(), base::cat("a message of more than ", kMaxLineBytes, " bytes"));
     }
   }
   std::optional<std::string> edit(const std::string& text) override {
@@ -190,7 +193,8 @@ class PlainInput final : public ChatInput {
       any = true;
       if (c == '\n') break;
       line += c;
-      if (line.size() > kMaxLineBytes) base::reject(where(), base::cat("a line of more than ", kMaxLineBytes, " bytes"));
+      if (line.size() > kMaxLineBytes)
+        base::reject(where(), base::cat("a line of more than ", kMaxLineBytes, " bytes"));
     }
     if (!any) return std::nullopt;
     if (line.ends_with('\r')) line.pop_back();

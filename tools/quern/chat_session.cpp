@@ -46,14 +46,17 @@ void TurnCounts::add(const TurnCounts& other) {
 }
 
 std::string counts_text(const TurnCounts& c) {
-  return base::cat("prefill ", c.prefilled, " tokens (", c.reused, " reused", c.rebuilt == 0 ? "" : base::cat(", ", c.rebuilt, " again"),
-                   ")", speed(c.prefilled, c.prefill_seconds), "; decode ", c.decoded, " tokens",
-                   c.thought == 0 ? "" : base::cat(" (", c.thought, " of thoughts)"), speed(c.decoded, c.decode_seconds));
+  return base::cat("prefill ", c.prefilled, " tokens (", c.reused, " reused",
+                   c.rebuilt == 0 ? "" : base::cat(", ", c.rebuilt, " again"), ")",
+                   speed(c.prefilled, c.prefill_seconds), "; decode ", c.decoded, " tokens",
+                   c.thought == 0 ? "" : base::cat(" (", c.thought, " of thoughts)"),
+                   speed(c.decoded, c.decode_seconds));
 }
 
 // An answer that is coming about.
 struct ChatSession::Answer {
-  Answer(const text::Tokenizer& tokenizer, bool opened, const DisplayOptions& options, const std::vector<std::string>& stop_texts)
+  Answer(const text::Tokenizer& tokenizer, bool opened, const DisplayOptions& options,
+         const std::vector<std::string>& stop_texts)
       : stream(tokenizer), thoughts(options.marks, opened), display(options), progress(options.cursor) {
     std::vector<std::string> texts;
     for (const std::string& text : stop_texts) texts.push_back(unescaped(text));
@@ -80,10 +83,10 @@ struct ChatSession::Answer {
   std::optional<text::StopStrings> stops;
   AnswerDisplay display;
   PrefillProgress progress;
-  std::vector<std::int32_t> ids;     // prompt and answer
-  std::size_t n_answer = 0;          // of them the answer's
+  std::vector<std::int32_t> ids;  // prompt and answer
+  std::size_t n_answer = 0;       // of them the answer's
   std::string content, reasoning;
-  std::size_t n_new = 0;             // tokens of the model's own
+  std::size_t n_new = 0;  // tokens of the model's own
   bool budget_used = false;
   TurnCounts counts;
 };
@@ -110,7 +113,9 @@ chat::Render ChatSession::render() const {
   };
 }
 
-std::vector<std::int32_t> ChatSession::ids() const { return render()(conversation_.messages()); }
+std::vector<std::int32_t> ChatSession::ids() const {
+  return render()(conversation_.messages());
+}
 
 // The same seed gives the same answer to the same message of a chat, however it was come to.
 std::int64_t ChatSession::turn_seed() const {
@@ -146,8 +151,10 @@ TurnEnd ChatSession::answer() {
   engine::FinishReason reason = generate(answer);
   show(answer, answer.stream->finish());
   for (const chat::AnswerPiece& piece : answer.thoughts.finish()) answer.add(piece);
-  if (answer.stopped()) reason = engine::FinishReason::stop;
-  else if (answer.stops) answer.add_answer(answer.stops->finish());
+  if (answer.stopped())
+    reason = engine::FinishReason::stop;
+  else if (answer.stops)
+    answer.add_answer(answer.stops->finish());
   answer.progress.erase();
   answer.display.finish();
   last_ = answer.counts;
@@ -167,7 +174,9 @@ void ChatSession::explain_end(const Answer& answer, engine::FinishReason reason)
   if (limit >= 0 && answer.n_new >= static_cast<std::size_t>(limit))
     notice(base::cat("(cut after ", limit, " tokens: -n)"), color_);
   else
-    notice(base::cat("(cut: the context of ", context_, " tokens is full; --on-overflow truncate, shift or sinks goes on)"), color_);
+    notice(base::cat("(cut: the context of ", context_,
+                     " tokens is full; --on-overflow truncate, shift or sinks goes on)"),
+           color_);
 }
 
 engine::GenerateOptions ChatSession::generate_options(Answer& answer, std::size_t max_new_tokens) {
@@ -180,7 +189,8 @@ engine::GenerateOptions ChatSession::generate_options(Answer& answer, std::size_
   options.on_rebuild = [this, &answer](const engine::LengthChange& change) {
     answer.progress.erase();
     notice(base::cat("the chat is longer than ", change.from, " tokens: the model's position scaling changes, ",
-                     change.n_tokens, " tokens are computed again for ", change.to), color_);
+                     change.n_tokens, " tokens are computed again for ", change.to),
+           color_);
   };
   if (fit_.options().policy != engine::OverflowPolicy::error)
     options.on_full = [this, &answer](std::span<const std::int32_t> text) { return make_room(answer, text); };
@@ -188,7 +198,8 @@ engine::GenerateOptions ChatSession::generate_options(Answer& answer, std::size_
 }
 
 std::vector<std::int32_t> ChatSession::make_room(Answer& answer, std::span<const std::int32_t> text) {
-  chat::FitResult fit = fit_.fit_answer(conversation_.messages(), text, std::min(answer.n_answer, text.size()), render());
+  chat::FitResult fit =
+      fit_.fit_answer(conversation_.messages(), text, std::min(answer.n_answer, text.size()), render());
   if (fit.report) {
     const bool on_terminal = stdout_is_terminal();
     if (on_terminal) write_model_text("\n");
@@ -244,7 +255,8 @@ bool ChatSession::take(Answer& answer, std::int32_t id) {
   const text::Tokenizer& tokenizer = *loaded_.tokenizer;
   const std::string_view spelling = tokenizer.token_bytes(id);
   const chat::ThoughtMarks& marks = renderer_.marks();
-  const bool in_mark = !spelling.empty() && (marks.open.find(spelling) != std::string::npos || marks.close.find(spelling) != std::string::npos ||
+  const bool in_mark = !spelling.empty() && (marks.open.find(spelling) != std::string::npos ||
+                                             marks.close.find(spelling) != std::string::npos ||
                                              marks.answer.find(spelling) != std::string::npos);
   const bool was_thinking = answer.thoughts.thinking();
   if (!tokenizer.is_special(id) || in_mark) show(answer, answer.stream->push(id));

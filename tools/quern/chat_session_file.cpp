@@ -42,11 +42,15 @@ void ChatSession::load(const std::string& path) {
   conversation_ = file.conversation();
   settings_ = std::move(settings);
   attempt_ = 0;
-  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", restored.n_tokens, " tokens held without prefill"), color_);
+  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", restored.n_tokens,
+                   " tokens held without prefill"),
+         color_);
   if (restored.other_isa)
-    notice(base::cat("warning: its cache was computed on ", restored.info.isa, ": answers may differ in the last bits"), color_);
+    notice(base::cat("warning: its cache was computed on ", restored.info.isa, ": answers may differ in the last bits"),
+           color_);
   if (restored.other_length) notice("note: its cache was made for another length and is computed again", color_);
-  for (const std::string& name : refused) notice(base::cat("warning: its setting ", base::printable(name, 40), " is not taken here"), color_);
+  for (const std::string& name : refused)
+    notice(base::cat("warning: its setting ", base::printable(name, 40), " is not taken here"), color_);
 }
 
 }  // namespace quern::tool

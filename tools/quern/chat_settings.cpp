@@ -20,20 +20,31 @@ constexpr base::EnumName<Thinking> kThinking[] = {
 // The options that /set takes too.
 void add_settings(CLI::App& app, ChatSettings& s) {
   app.add_option("-n,--predict,--n-predict", s.n_predict, "most new tokens of an answer (-1: until it ends)")
-      ->check(CLI::Range(std::int64_t{-1}, kMostTokens))->type_name("N")->group("Answers");
-  app.add_option_function<std::string>("--reasoning", [&s](const std::string& word) {
-       for (const auto& [name, value] : kThinking)
-         if (name == word) s.thinking = value;
-     }, "-rea: thoughts on, off or auto: as the template does by itself (auto)")
-      ->check(CLI::IsMember({"on", "off", "auto"}))->type_name("WORD")->group("Answers");
+      ->check(CLI::Range(std::int64_t{-1}, kMostTokens))
+      ->type_name("N")
+      ->group("Answers");
+  app.add_option_function<std::string>(
+         "--reasoning",
+         [&s](const std::string& word) {
+           for (const auto& [name, value] : kThinking)
+             if (name == word) s.thinking = value;
+         },
+         "-rea: thoughts on, off or auto: as the template does by itself (auto)")
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->type_name("WORD")
+      ->group("Answers");
   app.add_option("--reasoning-budget", s.reasoning_budget,
                  "most tokens of thoughts; then their end is put in (-1: no limit, 0: none)")
-      ->check(CLI::Range(std::int64_t{-1}, kMostTokens))->type_name("N")->group("Answers");
+      ->check(CLI::Range(std::int64_t{-1}, kMostTokens))
+      ->type_name("N")
+      ->group("Answers");
   app.add_flag("--hide-thinking,--hidethinking", s.hide_thinking, "do not show thoughts")->group("Answers");
   app.add_flag("--show-timings,--verbose,-v", s.show_timings, "a line of counts and speeds after each answer")
       ->group("Answers");
   app.add_option("--stop,-r,--reverse-prompt", s.stops, "a text that ends an answer and is no part of it; repeatable")
-      ->allow_extra_args(false)->type_name("TEXT")->group("Answers");
+      ->allow_extra_args(false)
+      ->type_name("TEXT")
+      ->group("Answers");
   add_sampling_options(app, s.sampling);
 }
 
@@ -74,7 +85,8 @@ std::string parse_one(ChatSettings& settings, const std::string& name, const std
     const std::vector<std::string> known = SettingsBook::names();
     const std::string near = base::nearest(name, {known.begin(), known.end()});
     base::usage_error("/set", base::cat("unknown option \"", base::printable(name, 40), "\"",
-                                        near.empty() ? std::string("; /set lists them") : base::cat(", did you mean \"", near, "\"?")));
+                                        near.empty() ? std::string("; /set lists them")
+                                                     : base::cat(", did you mean \"", near, "\"?")));
   }
   const std::string usual = bare_name(*option);
   std::vector<std::string> arguments;
@@ -103,29 +115,38 @@ void add_chat_command_options(CLI::App& app, ChatCommandOptions& o) {
   add_cache_options(app, o.model);
   CLI::Option* system = app.add_option_function<std::string>(
       "--system,--system-prompt", [&o](const std::string& text) { o.system = text; }, "-sys: the system message");
-  app.add_option("--system-file,--system-prompt-file", o.system_file, "-sysf: a file with it")->type_name("FILE")->excludes(system);
+  app.add_option("--system-file,--system-prompt-file", o.system_file, "-sysf: a file with it")
+      ->type_name("FILE")
+      ->excludes(system);
   CLI::Option* prompt = app.add_option_function<std::string>(
       "-p,--prompt", [&o](const std::string& text) { o.prompt = text; }, "the first message");
-  app.add_option("-f,--file", o.prompt_file, "a file with it (- for standard input)")->type_name("FILE")->excludes(prompt);
+  app.add_option("-f,--file", o.prompt_file, "a file with it (- for standard input)")
+      ->type_name("FILE")
+      ->excludes(prompt);
   app.add_flag("--single-turn", o.single_turn, "-st: leave after the first answer");
   app.add_option("--session", o.session, "go on with the chat in FILE if it exists; saved there after every answer")
       ->type_name("FILE");
-  app.add_option_function<std::string>("--on-overflow", [&o](const std::string& word) {
-       o.overflow.policy = engine::overflow_policy_of(word).value();
-     }, "when the context is full: error, truncate (drop the oldest turns), shift (drop the older half) or "
-        "sinks (keep the first tokens and the last) (error)")
-      ->check(CLI::IsMember({"error", "truncate", "shift", "sinks"}))->type_name("POLICY");
+  app.add_option_function<std::string>(
+         "--on-overflow",
+         [&o](const std::string& word) { o.overflow.policy = engine::overflow_policy_of(word).value(); },
+         "when the context is full: error, truncate (drop the oldest turns), shift (drop the older half) or "
+         "sinks (keep the first tokens and the last) (error)")
+      ->check(CLI::IsMember({"error", "truncate", "shift", "sinks"}))
+      ->type_name("POLICY");
   app.add_option("--keep", o.overflow.keep, "shift: first tokens that are never dropped (the system message's)")
-      ->check(CLI::Range(std::int64_t{0}, kMostTokens))->type_name("N");
+      ->check(CLI::Range(std::int64_t{0}, kMostTokens))
+      ->type_name("N");
   app.add_flag("--multiline-input", o.multiline, "-mli: a line end goes on, a \\ before it sends");
   app.add_flag("--simple-io", o.simple_io, "no line editing, no cursor codes");
   app.add_option("--color", o.color, "-co: on, off or auto (auto: on a terminal, unless NO_COLOR is set)")
-      ->check(CLI::IsMember({"on", "off", "auto"}))->type_name("WHEN");
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->type_name("WHEN");
   app.add_flag("--no-history", o.no_history, "keep no history of what is typed (so does QUERN_NOHISTORY=1)");
   add_settings(app, o.settings);
 }
 
-SettingsBook::SettingsBook(ChatSettings settings, const CLI::App& app) : settings_(std::move(settings)), given_(given_in(app)) {
+SettingsBook::SettingsBook(ChatSettings settings, const CLI::App& app)
+    : settings_(std::move(settings)), given_(given_in(app)) {
   for (const GivenOption& option : given_) by_command_line_.push_back(option.first);
 }
 
@@ -141,7 +162,9 @@ void SettingsBook::set(const std::string& name, const std::vector<std::string>& 
 void SettingsBook::set_thinking(Thinking thinking) {
   set("reasoning", {std::string(base::enum_name(thinking, kThinking))});
 }
-void SettingsBook::set_hidden(bool hidden) { set("hide-thinking", {hidden ? "true" : "false"}); }
+void SettingsBook::set_hidden(bool hidden) {
+  set("hide-thinking", {hidden ? "true" : "false"});
+}
 
 void SettingsBook::note(const std::string& name, std::vector<std::string> values) {
   for (GivenOption& option : given_)

@@ -20,10 +20,11 @@ constexpr std::string_view kBracketsOn = "\x1b[?2004h", kBracketsOff = "\x1b[?20
 constexpr int kMostInterrupts = 3;  // unanswered: the program is stuck, so the default action takes over
 
 volatile std::sig_atomic_t g_interrupts = 0, g_end = 0, g_resized = 0, g_continued = 0;
-volatile std::sig_atomic_t g_mode = 0;  // Tty::Mode
-volatile std::sig_atomic_t g_saved = 0; // g_typed holds the shell's modes
+volatile std::sig_atomic_t g_mode = 0;   // Tty::Mode
+volatile std::sig_atomic_t g_saved = 0;  // g_typed holds the shell's modes
 int g_output = 1;
-struct termios g_typed {}, g_editing {}, g_running {};
+struct termios g_typed {
+}, g_editing{}, g_running{};
 struct sigaction g_old_bus {};
 
 // Async-signal-safe, as all that handlers call.
@@ -36,7 +37,9 @@ void put(std::string_view text) {
 }
 
 void apply(Tty::Mode mode) {
-  const struct termios& modes = mode == Tty::Mode::editing ? g_editing : mode == Tty::Mode::running ? g_running : g_typed;
+  const struct termios& modes = mode == Tty::Mode::editing   ? g_editing
+                                : mode == Tty::Mode::running ? g_running
+                                                             : g_typed;
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes);
   if (mode == Tty::Mode::editing) put(kBracketsOn);
 }
@@ -77,7 +80,9 @@ void on_end(int signal) {
   g_end = signal;
 }
 
-void on_resize(int) { g_resized = 1; }
+void on_resize(int) {
+  g_resized = 1;
+}
 
 void on_stop(int signal) {
   const int error = errno;
@@ -129,12 +134,20 @@ bool take_interrupt() {
   g_interrupts = 0;
   return was;
 }
-bool interrupt_pending() { return g_interrupts != 0; }
-int end_signal() { return g_end; }
+bool interrupt_pending() {
+  return g_interrupts != 0;
+}
+int end_signal() {
+  return g_end;
+}
 
-void raise_default(int signal) { die_of(signal); }
+void raise_default(int signal) {
+  die_of(signal);
+}
 
-bool terminal_has_cursor() { return has_cursor(STDERR_FILENO); }
+bool terminal_has_cursor() {
+  return has_cursor(STDERR_FILENO);
+}
 
 Tty* Tty::open() {
   static Tty tty;
@@ -169,7 +182,9 @@ void Tty::set_mode(Mode mode) {
 std::optional<std::string> Tty::read(int timeout_ms) {
   // Woken now and then: a signal may come between a look at its flag and the wait.
   constexpr int kLookMs = 200;
-  struct pollfd wanted {STDIN_FILENO, POLLIN, 0};
+  struct pollfd wanted {
+    STDIN_FILENO, POLLIN, 0
+  };
   const int wait = timeout_ms < 0 ? kLookMs : timeout_ms;
   const int ready = ::poll(&wanted, 1, wait);
   if (ready < 0) return errno == EINTR ? std::optional<std::string>("") : std::nullopt;
@@ -208,6 +223,8 @@ bool Tty::take_continued() {
   return was;
 }
 
-void Tty::suspend() { on_stop(SIGTSTP); }
+void Tty::suspend() {
+  on_stop(SIGTSTP);
+}
 
 }  // namespace quern::tool

@@ -43,7 +43,9 @@ std::string file_text(const std::string& path) {
 class ChatLoop {
  public:
   ChatLoop(ChatSession& chat, ChatInput& input, const ChatCommandOptions& options)
-      : desk_{chat, input}, single_turn_(options.single_turn), mode_(options.multiline ? terminal::LineMode::multi : terminal::LineMode::single) {}
+      : desk_{chat, input},
+        single_turn_(options.single_turn),
+        mode_(options.multiline ? terminal::LineMode::multi : terminal::LineMode::single) {}
 
   void run(std::optional<std::string> first) {
     bool going = !first || send(*first);
@@ -151,7 +153,8 @@ int cmd_chat(const std::vector<std::string>& arguments) {
   std::optional<std::string> first = options.prompt;
   if (!options.prompt_file.empty()) first = file_text(options.prompt_file);
   ChatSession chat(loaded, options, std::move(settings));
-  if (!options.session.empty() && std::filesystem::exists(terminal::expand_home(options.session))) chat.load(options.session);
+  if (!options.session.empty() && std::filesystem::exists(terminal::expand_home(options.session)))
+    chat.load(options.session);
   settle_system(chat, options);
   const std::unique_ptr<ChatInput> input = chat_input(options);
   watch_signals();
