@@ -1,6 +1,7 @@
 """quern chat as a person and as a script use it: on a pseudo terminal (typing, editing, history, pastes, Ctrl-C,
 suspension, resizing, escape sequences from the model, resuming after kill -9) and through pipes (sessions, roll-back
 of the cache, exit codes)."""
+import json
 import os
 import pathlib
 import re
@@ -266,6 +267,54 @@ def commands(trial):
         check(code in ((0,) if line == "/set temp" else (2, 3)), f"{line}: exit {code}")
 
 
+THINKING = """{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+<think>
+{% if enable_thinking is defined and not enable_thinking %}
+</think>
+
+{% endif %}{% endif %}"""
+
+
+def thoughts(trial):
+    template = trial.folder / "thinking.jinja"
+    template.write_text(THINKING)
+    options = ["--chat-template-file", template, "--temp", "0", "-n", "24", "--show-timings"]
+    shown = trial.pipe(["Is 7 a prime number?"], *options, "--reasoning-budget", "6")
+    check(re.match(rb"<think>\n.+\n</think>\n\n.", shown.stdout, re.S), f"thoughts in a pipe: {shown.stdout!r}")
+    check(b"(6 of thoughts)" in shown.stderr, f"{shown.stderr!r}")
+    answer = shown.stdout.split(b"</think>\n\n")[1]
+    hidden = trial.pipe(["Is 7 a prime number?"], *options, "--reasoning-budget", "6", "--hide-thinking")
+    check(hidden.stdout == answer, f"hidden thoughts: {hidden.stdout!r}, shown: {shown.stdout!r}")
+    for more in (["--reasoning-budget", "0"], ["--reasoning", "off"]):
+        none = trial.pipe(["Is 7 a prime number?"], *options, *more)
+        check(b"think>" not in none.stdout and b"of thoughts" not in none.stderr and none.stdout.strip(), f"{more}: {none.stdout!r}")
+    switched = trial.pipe(["/think off", "Is 7 a prime number?", "/think on"], *options)
+    check(b"think>" not in switched.stdout and b"no effect" not in switched.stderr, f"/think off: {switched}")
+    t = trial.terminal("--chat-template-file", template, "--reasoning-budget", "6")
+    t.prompt()
+    t.send("Is 7 a prime number?\r")
+    t.expect(rb"\x1b\[2m[^\x1b]+\x1b\[22m\n?\r?\n\r?\n?[^\x1b]+\r\n")
+    t.prompt()
+    t.send(b"\x04")
+    t.close()
+
+
+def no_format(trial):
+    model = trial.folder / "base"
+    model.mkdir()
+    for name in ("model.quern", "model.json"):
+        (model / name).write_bytes((trial.model / name).read_bytes())
+    contract = json.loads((model / "model.json").read_text())
+    contract["chat"] = {**contract["chat"], "jinja": "", "builtin": "", "default_system": ""}
+    (model / "model.json").write_text(json.dumps(contract))
+    refused = run(QUERN, "chat", "-m", model, stdin=b"hi\n", expect=3)
+    check(b"--chat-template" in refused.stderr and b"-no-cnv" in refused.stderr, f"{refused.stderr!r}")
+    named = run(QUERN, "chat", "-m", model, "--chat-template", "chatml", "--temp", "0", "-n", "4", stdin=b"hi\n")
+    check(named.stdout.strip() != b"", "a template that was named")
+
+
 def editor(trial):
     script = trial.folder / "editor.sh"
     script.write_text('#!/bin/sh\nprintf "%s, edited\\nsecond line\\n" "$(cat "$1")" > "$1.new" && mv "$1.new" "$1"\n')
@@ -290,7 +339,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         trial = Trial(pathlib.Path(name))
         parts = [typing_and_history, interruption, suspension_and_resize, hostile_model, plain_pipes, commands, editor,
-                 sessions, overflow, roll_back]
+                 thoughts, no_format, sessions, overflow, roll_back]
         wanted = os.environ.get("QUERN_CHAT_PARTS", "").split()
         done = [part for part in parts if not wanted or part.__name__ in wanted]
         for part in done:
