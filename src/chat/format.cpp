@@ -116,15 +116,14 @@ const jinja::Template& Format::template_for(const RenderRequest& request) const 
 }
 
 base::MarkedText Format::render_data(const std::vector<Data>& messages,
-                                     const RenderRequest& request,
-                                     const jinja::Template::Variables& more) const {
+                                     const RenderRequest& request) const {
   jinja::Template::Variables variables = {
       {"tools", request.tools_json.empty()
                     ? Data()
                     : Data::parse(request.tools_json, "tools", Trust::untrusted)},
       {"documents", Data()}};
   variables.insert(variables.end(), variables_.begin(), variables_.end());
-  variables.insert(variables.end(), more.begin(), more.end());
+  variables.insert(variables.end(), request.variables.begin(), request.variables.end());
   variables.emplace_back("messages", Data::of(messages));
   variables.emplace_back("add_generation_prompt",
                          Data::of(request.add_generation_prompt && !request.continue_final));
@@ -137,7 +136,7 @@ base::MarkedText Format::render(const std::vector<Message>& messages,
   for (const Message& message : messages)
     data.push_back(to_data(message, base::cat("messages[", data.size(), "]")));
   return request.continue_final ? continued(std::move(data), request)
-                                : render_data(data, request, {});
+                                : render_data(data, request);
 }
 
 // As transformers does it: the last message gets a tag at its end, and the text is cut at the tag.
@@ -149,7 +148,7 @@ base::MarkedText Format::continued(std::vector<Data> messages, const RenderReque
   if (content == nullptr || content->kind != Data::Kind::text)
     base::reject("messages", "there is no final message with a text to continue");
   content->text.text += kContinueTag;
-  base::MarkedText text = render_data(messages, request, {});
+  base::MarkedText text = render_data(messages, request);
   const std::string_view word = kContinueTag.substr(0, kContinueTag.size() - 1);
   std::size_t at = text.text.rfind(word);
   if (at == std::string::npos)

@@ -29,6 +29,7 @@ struct RenderRequest {
   std::string tools_json;  // a JSON list of tools, "" = none
   bool add_generation_prompt = true;
   bool continue_final = false;  // the last message is the beginning of the answer
+  jinja::Template::Variables variables = {};  // of this rendering, beside those of the format
 };
 
 enum class Thinking { none, always, switchable };
@@ -71,8 +72,7 @@ class Format {
   friend class FormatProbe;
   const jinja::Template& template_for(const RenderRequest& request) const;
   base::MarkedText render_data(const std::vector<jinja::Data>& messages,
-                               const RenderRequest& request,
-                               const jinja::Template::Variables& more) const;
+                               const RenderRequest& request) const;
   base::MarkedText continued(std::vector<jinja::Data> messages, const RenderRequest& request) const;
 
   const contract::Contract& contract_;

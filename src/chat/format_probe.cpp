@@ -38,10 +38,11 @@ std::optional<base::MarkedText> FormatProbe::text_of(const std::vector<Message>&
                                                      const jinja::Template::Variables& more) const {
   RenderRequest request;
   request.add_generation_prompt = prompt;
+  request.variables = more;
   std::vector<Data> data;
   for (const Message& message : messages) data.push_back(to_data(message, "probe"));
   try {
-    return format_.render_data(data, request, more);
+    return format_.render_data(data, request);
   } catch (const base::Error&) {
     return std::nullopt;  // the template refuses this chat
   }

@@ -9,6 +9,7 @@ namespace quern::tool {
 // Arguments after the command's name; returns the exit code. Errors are base::Error.
 using CommandFunction = int (*)(const std::vector<std::string>& arguments);
 
+int cmd_chat(const std::vector<std::string>& arguments);
 int cmd_run(const std::vector<std::string>& arguments);
 int cmd_inspect(const std::vector<std::string>& arguments);
 int cmd_logits(const std::vector<std::string>& arguments);

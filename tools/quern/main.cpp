@@ -24,6 +24,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"chat", cmd_chat, "a conversation in the terminal, with editing, history and sessions"},
     {"run", cmd_run, "answer a prompt, printing tokens as they come and a timing table"},
     {"embed", cmd_embed, "texts to vectors, as JSON lines or a NumPy array"},
     {"classify", cmd_classify, "labels of texts, or of each of their tokens, with probabilities"},
@@ -48,6 +49,7 @@ void print_help(std::ostream& out) {
   out << "\nexamples:\n"
          "  quern-convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2     make a model directory\n"
          "  quern run -m smollm2 -p \"What is the capital of France?\"  ask it\n"
+         "  quern chat -m smollm2                                     talk with it\n"
          "  quern inspect -m smollm2                                  what is inside\n"
          "  quern bench -m smollm2 -p 512 -n 128                      how fast it runs here\n"
          "\nexit codes: 0 done, 1 some items failed, 2 usage, 3 input rejected, 4 environment, 70 internal\n";
