@@ -90,19 +90,24 @@ class ChatLoop {
 
   // new_message: the last message is taken back when there is no answer.
   bool answer(bool new_message) {
+    TurnEnd end = TurnEnd::nothing;
     try {
-      const TurnEnd end = desk_.chat.answer();
-      if (end == TurnEnd::nothing && new_message) take_back();
-      if (end != TurnEnd::nothing) desk_.attached.clear();
+      end = desk_.chat.answer();
       answered_ = true;
-      if (end == TurnEnd::interrupted && !desk_.input.interactive()) interrupted_ = true;
-      if (end == TurnEnd::nothing && !desk_.input.interactive()) interrupted_ = true;
-      desk_.chat.autosave(false);
     } catch (const base::Error& error) {
       if (new_message) take_back();
       report(error);
+      return true;
     }
-    if (interrupted_) raise_default(SIGINT);
+    if (end == TurnEnd::nothing && new_message) take_back();
+    if (end != TurnEnd::nothing) desk_.attached.clear();
+    try {
+      desk_.chat.autosave(false);
+    } catch (const base::Error& error) {
+      report(error);
+    }
+    // A script's Ctrl-C is meant for all of it.
+    if (end != TurnEnd::answered && end_signal() == 0 && !desk_.input.interactive()) raise_default(SIGINT);
     return end_signal() == 0;
   }
 
@@ -113,7 +118,7 @@ class ChatLoop {
   }
 
   ChatDesk desk_;
-  bool single_turn_, answered_ = false, interrupted_ = false;
+  bool single_turn_, answered_ = false;
   terminal::LineMode mode_;
 };
 
