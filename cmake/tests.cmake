@@ -20,6 +20,7 @@ function(quern_test folder)
   target_compile_options(test_${folder} PRIVATE -O1)  # a third less compile time than -O3; the code under test keeps -O3
   target_compile_definitions(test_${folder} PRIVATE
     QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUERN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  quern_precompile(test_${folder} ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
   add_test(NAME ${folder} COMMAND test_${folder})
   set_tests_properties(${folder} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT 600)
 endfunction()
