@@ -39,8 +39,8 @@ fs::path without_trailing_slash(const fs::path& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(const fs::path& path) : path_(path) {
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+OutputFile::OutputFile(const fs::path& path, unsigned mode) : path_(path) {
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd_ < 0) environment_error(shown(path), "cannot create", errno);
 }
 
@@ -116,25 +116,51 @@ void OutputDirectory::publish() {
   sync_directory(parent_of(target_));
 }
 
-void write_file_atomically(const fs::path& path, std::string_view text) {
-  std::string pattern = (parent_of(path) / cat(".", path.filename().string(), ".XXXXXX")).string();
+namespace {
+
+// What a chain of symbolic links ends at (perhaps a file that does not exist yet).
+fs::path link_target(fs::path path) {
+  for (int links = 0; links < 40; ++links) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
+    const fs::path next = fs::read_symlink(path, error);
+    if (error) break;
+    path = next.is_absolute() ? next : parent_of(path) / next;
+  }
+  environment_error(shown(path), "too many symbolic links");
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& target, Access access) : target_(link_target(target)) {
+  if (!target_.has_filename() || fs::is_directory(target_)) environment_error(shown(target_), "is a directory");
+  std::string pattern = (parent_of(target_) / cat(".", target_.filename().string(), ".XXXXXX")).string();
   const int fd = ::mkstemp(pattern.data());
-  if (fd < 0) environment_error(shown(parent_of(path)), "cannot create a file here", errno);
+  if (fd < 0) environment_error(shown(parent_of(target_)), "cannot create a file here", errno);
   ::close(fd);
   ::unlink(pattern.c_str());
-  try {
-    {
-      OutputFile file{fs::path(pattern)};
-      file.write(as_bytes(text));
-      file.sync();
-    }
-    if (::rename(pattern.c_str(), path.c_str()) != 0)
-      environment_error(shown(path), "cannot rename into place", errno);
-  } catch (...) {
-    ::unlink(pattern.c_str());
-    throw;
-  }
-  sync_directory(parent_of(path));
+  temporary_ = pattern;
+  file_.emplace(temporary_, access == Access::owner_only ? 0600U : 0666U);
+}
+
+AtomicFile::~AtomicFile() {
+  file_.reset();
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::publish() {
+  file_->sync();
+  file_.reset();
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+    environment_error(shown(target_), "cannot rename into place", errno);
+  temporary_.clear();
+  sync_directory(parent_of(target_));
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  AtomicFile file(path, AtomicFile::Access::shared);
+  file.file().write(as_bytes(text));
+  file.publish();
 }
 
 std::uint64_t free_bytes(const fs::path& path) {

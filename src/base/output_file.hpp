@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes.hpp"
@@ -14,7 +15,7 @@ namespace quern::base {
 // ExitCode::environment and name the path. Not closed before sync(): the destructor only closes.
 class OutputFile {
  public:
-  explicit OutputFile(const std::filesystem::path& path);
+  explicit OutputFile(const std::filesystem::path& path, unsigned mode = 0666);  // mode: before the umask
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -50,6 +51,24 @@ class OutputDirectory {
   std::filesystem::path temporary_;
   bool exists_ok_ = false;
   bool published_ = false;
+};
+
+// A file written beside `target` and put in its place by publish(), replacing what is there (of a symbolic
+// link: what it points to). Private ones have mode 0600 whatever the umask. Without publish() nothing is left.
+class AtomicFile {
+ public:
+  enum class Access { shared, owner_only };
+  explicit AtomicFile(const std::filesystem::path& target, Access access = Access::owner_only);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  OutputFile& file() { return *file_; }
+  void publish();  // fsync of the file, rename, fsync of the directory
+
+ private:
+  std::filesystem::path target_, temporary_;
+  std::optional<OutputFile> file_;
 };
 
 // Atomically writes one small file (temporary, sync, rename).

@@ -161,7 +161,9 @@ std::string timings_text(const Timings& t) {
   line(out, "tokenize", t.tokenize_seconds, "");
   if (p.encode_tokens > 0)
     line(out, "encode", p.encode_seconds, rate(p.encode_tokens, p.encode_seconds));
-  line(out, "prefill", p.prefill_seconds, rate(p.prefill_tokens, p.prefill_seconds));
+  std::string prefill = rate(p.prefill_tokens, p.prefill_seconds);
+  if (p.reused_tokens > 0) prefill += base::cat("   ", p.reused_tokens, " more held by the cache");
+  line(out, "prefill", p.prefill_seconds, prefill);
   std::string decode = rate(p.decode_tokens, p.decode_seconds);
   if (p.decode_tokens > 0)
     decode += base::cat("   ms/token p50 ", fixed(percentile(p.token_seconds, 0.5) * 1e3, 2),
@@ -190,7 +192,8 @@ std::string timings_json(const Timings& t) {
   std::ostringstream out;
   out << std::setprecision(9) << "{\"load_s\": " << t.load_seconds
       << ", \"tokenize_s\": " << t.tokenize_seconds << ", \"encode_tokens\": " << p.encode_tokens
-      << ", \"encode_s\": " << p.encode_seconds << ", \"prefill_tokens\": " << p.prefill_tokens
+      << ", \"encode_s\": " << p.encode_seconds << ", \"reused_tokens\": " << p.reused_tokens
+      << ", \"rebuilt_tokens\": " << p.rebuilt_tokens << ", \"prefill_tokens\": " << p.prefill_tokens
       << ", \"prefill_s\": " << p.prefill_seconds << ", \"prefill_tokens_per_s\": "
       << per_second(static_cast<double>(p.prefill_tokens), p.prefill_seconds)
       << ", \"decode_tokens\": " << p.decode_tokens << ", \"decode_s\": " << p.decode_seconds

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "model/position.hpp"
 
 namespace quern::engine {
 
@@ -46,25 +48,36 @@ struct Session::State {
         max_tokens(cache_options(model_, options).max_tokens),
         chunk(step_tokens(model_, options, max_tokens)),
         source_length(options.source_length),
+        follow_length(options.follow_length),
+        declared(options.follow_length ? model::declared_length_for(model_, 1, max_tokens)
+                 : options.total_length != 0 ? options.total_length
+                                             : max_tokens),
         cache(model_, cache_options(model_, options)),
-        runner(model_, cache, pool, chunk,
-               options.total_length != 0 ? options.total_length : max_tokens) {
-    runner.set_deterministic(options.deterministic);
+        runner(model_, cache, pool, chunk, declared),
+        deterministic(options.deterministic) {
+    runner.set_deterministic(deterministic);
     tokens.reserve(max_tokens);
   }
 
   const model::Model& model;
   std::size_t max_tokens, chunk, source_length;
+  bool follow_length;
+  std::size_t declared;  // length that position tables are made for
   model::KvCache cache;
   model::Runner runner;
+  bool deterministic;
   std::vector<std::int32_t> tokens;  // held by the cache
   PhaseTimes times;
 
   void restart_times(std::size_t n_tokens);  // but what encode() took
   void check_length(std::size_t n) const;
+  void forget_all();
+  bool declare(std::size_t length);
+  void follow(std::size_t n_tokens, const GenerateOptions& options);
   std::size_t keep_prefix(std::span<const std::int32_t> ids);
-  void run(std::span<const std::int32_t> ids, model::Want want);
-  bool prefill(std::span<const std::int32_t> ids, const std::function<bool()>& stop_requested);
+  bool run(std::span<const std::int32_t> ids, model::Want want);
+  bool prefill(std::span<const std::int32_t> ids, const GenerateOptions& options);
+  bool append(std::int32_t id, const GenerateOptions& options, std::optional<FinishReason>& end);
   FinishReason decode(sampling::Sampler& sampler, const GenerateOptions& options,
                       const std::function<bool(std::int32_t)>& on_token);
 };
@@ -83,6 +96,31 @@ void Session::State::check_length(std::size_t n) const {
     base::reject("prompt", base::cat("prompt has ", n, " tokens, context is ", max_tokens));
 }
 
+void Session::State::forget_all() {
+  cache.clear(kSequence);
+  tokens.clear();
+}
+
+// True: what was held is worth nothing under the new length.
+bool Session::State::declare(std::size_t length) {
+  if (length == declared) return false;
+  const bool changes = model::length_hash(model, length, max_tokens) !=
+                       model::length_hash(model, declared, max_tokens);
+  declared = length;
+  runner.set_total_length(length);
+  if (changes) forget_all();
+  return changes;
+}
+
+// A text of n_tokens gets the position tables a fresh session would give it.
+void Session::State::follow(std::size_t n_tokens, const GenerateOptions& options) {
+  if (!follow_length) return;
+  const std::size_t before = declared;
+  const bool held = !tokens.empty();
+  const std::size_t length = model::declared_length_for(model, n_tokens, max_tokens);
+  if (declare(length) && held && options.on_rebuild) options.on_rebuild({before, length, n_tokens});
+}
+
 // Cuts the cache back to what it shares with `ids`, but for the last id, whose logits are needed.
 std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
   const std::size_t limit = std::min(tokens.size(), ids.size() - 1);
@@ -96,25 +134,67 @@ std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
   return common;
 }
 
-void Session::State::run(std::span<const std::int32_t> ids, model::Want want) {
+// False: stopped within the step, which leaves nothing in the cache.
+bool Session::State::run(std::span<const std::int32_t> ids, model::Want want) {
   const model::Slice slice{kSequence, ids, want};
-  runner.forward({&slice, 1});
+  if (!runner.forward({&slice, 1})) return false;
   tokens.insert(tokens.end(), ids.begin(), ids.end());
+  return true;
 }
 
-// False when it was asked to stop; what is done so far stays in the cache.
-bool Session::State::prefill(std::span<const std::int32_t> ids,
-                             const std::function<bool()>& stop_requested) {
-  const Clock::time_point start = Clock::now();
-  times.prefill_tokens = ids.size();
-  while (!ids.empty()) {
-    if (stop_requested && stop_requested()) return false;
-    const std::size_t n = std::min(chunk, ids.size());
-    run(ids.first(n), n == ids.size() ? model::Want::last : model::Want::none);
-    ids = ids.subspan(n);
+namespace {
+
+// A step asks this question only within the prefill that set it, however that ends.
+struct StopWithin {
+  StopWithin(model::Runner& runner_, const std::function<bool()>& stop_requested) : runner(runner_) {
+    runner.set_stop(stop_requested);
   }
-  times.prefill_seconds = seconds_since(start);
-  return true;
+  StopWithin(const StopWithin&) = delete;
+  StopWithin& operator=(const StopWithin&) = delete;
+  ~StopWithin() { runner.set_stop({}); }
+  model::Runner& runner;
+};
+
+}  // namespace
+
+// False when it was asked to stop; what is done so far stays in the cache.
+bool Session::State::prefill(std::span<const std::int32_t> ids, const GenerateOptions& options) {
+  const std::size_t total = ids.size();
+  const Clock::time_point start = Clock::now();
+  bool stopped = false;
+  const StopWithin stop(runner, options.stop_requested);
+  if (options.on_prefill) options.on_prefill(0, total);
+  while (!ids.empty() && !stopped) {
+    const std::size_t n = std::min(chunk, ids.size());
+    stopped = (options.stop_requested && options.stop_requested()) ||
+              !run(ids.first(n), n == ids.size() ? model::Want::last : model::Want::none);
+    if (stopped) break;
+    times.prefill_tokens += n;
+    ids = ids.subspan(n);
+    if (options.on_prefill) options.on_prefill(total - ids.size(), total);
+  }
+  times.prefill_seconds += seconds_since(start);
+  return !stopped;
+}
+
+// The text goes on with `id`. Where that has no place or needs other position tables, the text, or what
+// the caller keeps of it, is computed again. False: the answer ends, `end` says why.
+bool Session::State::append(std::int32_t id, const GenerateOptions& options,
+                            std::optional<FinishReason>& end) {
+  std::vector<std::int32_t> text = tokens;
+  text.push_back(id);
+  if (text.size() > max_tokens) {
+    end = FinishReason::length;
+    if (!options.on_full) return false;
+    text = options.on_full(text);
+    if (text.empty()) return false;
+    check_length(text.size());
+  }
+  follow(text.size(), options);
+  const std::size_t held = keep_prefix(text);
+  times.rebuilt_tokens += text.size() - held;
+  end = FinishReason::interrupted;
+  return prefill(std::span(text).subspan(held), options);
 }
 
 FinishReason Session::State::decode(sampling::Sampler& sampler, const GenerateOptions& options,
@@ -123,6 +203,7 @@ FinishReason Session::State::decode(sampling::Sampler& sampler, const GenerateOp
     return !options.ignore_eos && std::find(options.stop_ids.begin(), options.stop_ids.end(), id) !=
                                       options.stop_ids.end();
   };
+  std::optional<FinishReason> end;
   for (std::size_t step = 0; step < options.max_new_tokens; ++step) {
     const Clock::time_point sampling = Clock::now();
     const std::int32_t id = sampler.sample({runner.logits(0), model.contract.vocab_size}, step);
@@ -130,7 +211,11 @@ FinishReason Session::State::decode(sampling::Sampler& sampler, const GenerateOp
     times.sampling_seconds += seconds_since(sampling);
     if (stops(id)) return FinishReason::stop;
     if (!on_token(id)) return FinishReason::interrupted;
-    if (step + 1 == options.max_new_tokens || tokens.size() == max_tokens) break;
+    if (step + 1 == options.max_new_tokens) break;
+    if (tokens.size() >= (follow_length ? std::min(declared, max_tokens) : max_tokens)) {
+      if (!append(id, options, end)) return *end;
+      continue;
+    }
     const Clock::time_point start = Clock::now();
     run({&id, 1}, model::Want::last);
     times.token_seconds.push_back(seconds_since(start));
@@ -152,8 +237,10 @@ FinishReason Session::generate(std::span<const std::int32_t> ids, sampling::Samp
   check_generates(s.model);
   s.check_length(ids.size());
   s.restart_times(std::min(options.max_new_tokens, s.max_tokens));
+  s.follow(ids.size(), options);
   const std::size_t held = s.keep_prefix(ids);
-  if (!s.prefill(ids.subspan(held), options.stop_requested)) return FinishReason::interrupted;
+  s.times.reused_tokens = held;
+  if (!s.prefill(ids.subspan(held), options)) return FinishReason::interrupted;
   sampler.start(ids);
   return s.decode(sampler, options, on_token);
 }
@@ -167,8 +254,7 @@ void Session::encode(std::span<const std::int32_t> source) {
     base::reject("source", "too many tokens", base::cat(source.size()),
                  base::cat("at most ", s.source_length));
   const Clock::time_point start = Clock::now();
-  s.cache.clear(kSequence);
-  s.tokens.clear();
+  s.forget_all();
   const model::Slice slice{kSequence, source, model::Want::none};
   s.runner.encode({&slice, 1});
   s.times.encode_seconds = seconds_since(start);
@@ -227,8 +313,11 @@ Session::SearchResult Session::search(std::span<const std::int32_t> ids, samplin
   s.restart_times(s.max_tokens);
   for (std::size_t beam = 0; beam < s.cache.options().n_sequences; ++beam) s.cache.clear(beam);
   s.tokens.clear();
+  s.follow(std::min(options.max_length, s.max_tokens), {});
   SearchResult result{{Hypothesis{}}, FinishReason::interrupted};
-  if (!s.prefill(ids, options.stop_requested)) return result;
+  GenerateOptions prompt;
+  prompt.stop_requested = options.stop_requested;
+  if (!s.prefill(ids, prompt)) return result;
   s.tokens.clear();  // the sequences are not the prompt's any more
   const Clock::time_point start = Clock::now();
   BeamDecoder decoder(s.runner, s.cache, s.times);
@@ -247,8 +336,8 @@ void Session::evaluate(std::span<const std::int32_t> ids,
                        const std::function<void(std::size_t, const float*)>& on_logits) {
   State& s = *state_;
   s.check_length(ids.size());
-  s.cache.clear(kSequence);
-  s.tokens.clear();
+  s.follow(ids.size(), {});
+  s.forget_all();
   for (std::size_t first = 0; first < ids.size(); first += s.chunk) {
     s.run(ids.subspan(first, std::min(s.chunk, ids.size() - first)), model::Want::all);
     for (std::size_t row = 0; row < s.runner.n_logits(); ++row)
@@ -261,6 +350,35 @@ const std::vector<std::int32_t>& Session::tokens() const {
 }
 const PhaseTimes& Session::times() const {
   return state_->times;
+}
+const model::Model& Session::model() const {
+  return state_->model;
+}
+std::size_t Session::context() const {
+  return state_->max_tokens;
+}
+std::size_t Session::declared_length() const {
+  return state_->declared;
+}
+bool Session::deterministic() const {
+  return state_->deterministic;
+}
+bool Session::follows_length() const {
+  return state_->follow_length;
+}
+bool Session::declare_length(std::size_t total_length) {
+  return state_->declare(total_length != 0 ? total_length : state_->max_tokens);
+}
+void Session::clear() {
+  state_->forget_all();
+}
+void Session::restore(std::span<const std::int32_t> ids, std::span<const std::byte> cache) {
+  State& s = *state_;
+  s.cache.load(kSequence, ids.size(), cache);
+  s.tokens.assign(ids.begin(), ids.end());
+}
+const model::KvCache& Session::cache() const {
+  return state_->cache;
 }
 model::KvCache& Session::cache() {
   return state_->cache;

@@ -74,6 +74,7 @@ struct Runner::State {
   std::size_t n_encoded = 0;
   bool logits = true;
   Tap tap;
+  std::function<bool()> stop_requested;
   std::size_t total_length;
   bool deterministic = false;
 
@@ -96,11 +97,14 @@ struct Runner::State {
 
 namespace {
 
-// Embedding and every layer: the residual stream is what is left in scratch.stream.
-void run_layers(Step& step) {
+// Embedding and every layer: the residual stream is what is left in scratch.stream. False: stopped.
+bool run_layers(Step& step, const std::function<bool()>* stop = nullptr) {
   embed(step);
-  for (std::size_t layer = 0; layer < step.stack.layers.size(); ++layer)
+  for (std::size_t layer = 0; layer < step.stack.layers.size(); ++layer) {
+    if (stop != nullptr && (*stop)()) return false;
     run_block(step, step.stack.layers[layer], layer);
+  }
+  return true;
 }
 
 }  // namespace
@@ -137,7 +141,7 @@ void Runner::encode(std::span<const Slice> slices) {
   store_source(decoder);
 }
 
-void Runner::forward(std::span<const Slice> slices) {
+bool Runner::forward(std::span<const Slice> slices) {
   State& s = *state_;
   if (s.model.decoder) {
     s.placement.place(s.model, slices, s.cache, s.source.get());
@@ -145,13 +149,18 @@ void Runner::forward(std::span<const Slice> slices) {
     for (std::size_t t = 0; t < s.placement.tokens.size(); ++t)
       s.positions.set(t, s.placement.tokens[t].position);
     Step decoder = s.step(*s.model.decoder, s.cache, s.source.get());
-    run_layers(decoder);
+    const bool asks = s.stop_requested && decoder.n_tokens() > 1;
+    if (!run_layers(decoder, asks ? &s.stop_requested : nullptr)) {
+      s.outputs = {};
+      return false;
+    }
     for (const Run& run : s.placement.runs) s.cache.commit(run.sequence, run.n_tokens);
   } else {
     s.run_whole(slices);
   }
   Step step = s.step(s.model.output_stack(), s.cache, nullptr);
   s.outputs = finish(step, s.placement, s.logits);
+  return true;
 }
 
 std::size_t Runner::n_encoded() const {
@@ -205,6 +214,16 @@ void Runner::set_logits(bool computed) {
 
 void Runner::set_tap(Tap tap) {
   state_->tap = std::move(tap);
+}
+
+void Runner::set_stop(std::function<bool()> stop_requested) {
+  state_->stop_requested = std::move(stop_requested);
+}
+
+void Runner::set_total_length(std::size_t total_length) {
+  State& s = *state_;
+  s.positions.declare(s.model, total_length);
+  s.total_length = std::min(total_length, s.cache.options().max_tokens);
 }
 
 void Runner::set_deterministic(bool deterministic) {

@@ -61,8 +61,9 @@ class Runner {
   std::size_t n_encoded() const;
   const float* encoded(std::size_t row) const;
 
-  // Appends the slices to the cache (sum of ids <= max_chunk). Ids must be in [0, vocab_size).
-  void forward(std::span<const Slice> slices);
+  // Appends the slices to the cache (sum of ids <= max_chunk). Ids must be in [0, vocab_size). False: it
+  // was stopped (set_stop), the cache holds nothing of them and there are no outputs.
+  bool forward(std::span<const Slice> slices);
 
   // Of the last forward(), in slice order: hidden states after the final norm, [d_model], of the wanted
   // positions, and their logits. A head with a pool has one row of logits per slice instead (want not none),
@@ -80,6 +81,10 @@ class Runner {
   std::size_t scratch_bytes() const;
   void set_logits(bool computed);  // false: forward() ends with the hidden states (true at first)
   void set_tap(Tap tap);
+  // Asked between the layers of a step of several tokens, so that a long one ends soon after a signal.
+  void set_stop(std::function<bool()> stop_requested);
+  // Another declared length, for tokens from now on: what the cache holds was computed with the old one.
+  void set_total_length(std::size_t total_length);
   // Bits that do not depend on chunks, for models that trade them for speed (latent attention).
   void set_deterministic(bool deterministic);
   // Rows each expert got since the Runner was made: per layer with experts, per expert.

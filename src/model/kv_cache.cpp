@@ -2,56 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
-#include "model/lazy_array.hpp"
+#include "model/kv_cache_state.hpp"
 
 namespace quern::model {
 
 using kernels::kBlockTokens;
 
 namespace {
-
-constexpr std::uint32_t kNoBlock = UINT32_MAX;
-
-std::size_t blocks_for(std::size_t tokens) {
-  return (tokens + kBlockTokens - 1) / kBlockTokens;
-}
-
-// Block b of a sequence lies at entry b; entries of blocks given back are kNoBlock.
-struct BlockTable {
-  std::vector<std::uint32_t> blocks;
-  std::size_t n_blocks = 0;    // entries in use
-  std::size_t first_held = 0;  // blocks [n_sink_blocks, first_held) were given back
-};
-
-// Layers that forget the same positions share block tables: one id names a block in each of them.
-struct LayerGroup {
-  std::optional<std::size_t> window;
-  std::size_t sinks = 0;
-  std::size_t row_block = 1, row_stride = 1;
-  std::vector<BlockTable> tables;          // per sequence
-  std::vector<std::uint32_t> free_blocks;  // given back, taken again first
-  std::uint32_t n_taken = 0;               // ids ever taken: the pool's high-water mark
-  std::vector<std::uint32_t> users;        // per id: tables that hold it
-
-  std::uint32_t take();
-  void give_back(std::uint32_t id);
-
-  std::size_t sink_blocks() const { return blocks_for(sinks); }
-  std::size_t rows(std::size_t n_tokens) const { return rows_of(n_tokens, row_block, row_stride); }
-};
-
-// The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward
-// stream.
-struct LayerPool {
-  kernels::CacheLayout layout;
-  std::size_t n_kv_heads = 0, group = 0;
-  std::size_t value_bytes = 0;  // of a token: all KV heads
-  LazyMemory memory;
-};
 
 // A latent row and a layer without values have K's type throughout.
 kernels::CacheLayout layout_of(const CacheLayerSpec& spec, const CacheOptions& options) {
@@ -62,7 +22,9 @@ kernels::CacheLayout layout_of(const CacheLayerSpec& spec, const CacheOptions& o
   return kernels::make_cache_layout(options.k_type, v_type, spec.d_k, spec.d_v);
 }
 
-std::uint32_t LayerGroup::take() {
+}  // namespace
+
+std::uint32_t CacheLayerGroup::take() {
   std::uint32_t id = n_taken;
   if (free_blocks.empty()) {
     ++n_taken;
@@ -74,25 +36,9 @@ std::uint32_t LayerGroup::take() {
   return id;
 }
 
-void LayerGroup::give_back(std::uint32_t id) {
+void CacheLayerGroup::give_back(std::uint32_t id) {
   if (--users[id] == 0) free_blocks.push_back(id);
 }
-
-}  // namespace
-
-struct KvCache::State {
-  CacheOptions options;
-  std::vector<LayerGroup> groups;
-  std::vector<LayerPool> layers;
-  std::vector<std::size_t> lengths;  // per sequence
-  std::vector<std::byte> zeros;      // stands in for blocks that no query can see
-  std::byte* zero_block = nullptr;
-
-  std::size_t group_of(const CacheLayerSpec& spec);
-  void drop(LayerGroup& group, BlockTable& table, std::size_t from_block);
-  void forget(LayerGroup& group, BlockTable& table, std::size_t length);
-  void own_last_block(std::size_t group, std::size_t sequence);
-};
 
 std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
   const std::size_t sinks = spec.window ? spec.sinks : 0;
@@ -100,14 +46,14 @@ std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
     if (groups[i].window == spec.window && groups[i].sinks == sinks && groups[i].row_block == spec.row_block &&
         groups[i].row_stride == spec.row_stride)
       return i;
-  LayerGroup group;
+  CacheLayerGroup group;
   group.window = spec.window;
   group.sinks = sinks;
   group.row_block = spec.row_block;
   group.row_stride = spec.row_stride;
   group.tables.resize(options.n_sequences);
-  const std::size_t n_blocks = blocks_for(options.max_tokens);
-  for (BlockTable& table : group.tables) table.blocks.assign(n_blocks, kNoBlock);
+  const std::size_t n_blocks = cache_blocks_for(options.max_tokens);
+  for (CacheBlockTable& table : group.tables) table.blocks.assign(n_blocks, kNoBlock);
   group.free_blocks.reserve(n_blocks * options.n_sequences);
   group.users.assign(n_blocks * options.n_sequences, 0);
   groups.push_back(std::move(group));
@@ -115,7 +61,7 @@ std::size_t KvCache::State::group_of(const CacheLayerSpec& spec) {
 }
 
 // Takes the blocks from `from_block` on out of the table.
-void KvCache::State::drop(LayerGroup& group, BlockTable& table, std::size_t from_block) {
+void KvCache::State::drop(CacheLayerGroup& group, CacheBlockTable& table, std::size_t from_block) {
   while (table.n_blocks > from_block) {
     std::uint32_t& id = table.blocks[--table.n_blocks];
     if (id != kNoBlock) group.give_back(id);
@@ -123,10 +69,9 @@ void KvCache::State::drop(LayerGroup& group, BlockTable& table, std::size_t from
   }
 }
 
-// Gives back the blocks that the query at position `length` and all later ones cannot see.
-void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t length) {
-  if (!group.window || length + 1 <= *group.window) return;
-  const std::size_t end = (length + 1 - *group.window) / kBlockTokens;
+// Gives back the blocks that the query at position `length - rollback` and all later ones cannot see.
+void KvCache::State::forget(CacheLayerGroup& group, CacheBlockTable& table, std::size_t length) {
+  const std::size_t end = group.first_seen_block(length - std::min(length, options.rollback));
   for (std::size_t b = std::max(table.first_held, group.sink_blocks()); b < end; ++b) {
     group.give_back(table.blocks[b]);
     table.blocks[b] = kNoBlock;
@@ -136,15 +81,15 @@ void KvCache::State::forget(LayerGroup& group, BlockTable& table, std::size_t le
 
 // The block that the next token goes into is copied when other sequences share it.
 void KvCache::State::own_last_block(std::size_t group_index, std::size_t sequence) {
-  LayerGroup& group = groups[group_index];
+  CacheLayerGroup& group = groups[group_index];
   std::uint32_t& entry = group.tables[sequence].blocks[group.rows(lengths[sequence]) / kBlockTokens];
   if (entry == kNoBlock || group.users[entry] == 1) return;
   const std::uint32_t shared = entry;
   entry = group.take();
   group.give_back(shared);
-  for (LayerPool& layer : layers) {
+  for (CacheLayerPool& layer : layers) {
     if (layer.group != group_index) continue;
-    const std::size_t bytes = layer.n_kv_heads * layer.layout.block_bytes;
+    const std::size_t bytes = block_bytes(layer);
     std::memcpy(layer.memory.data() + entry * bytes, layer.memory.data() + shared * bytes, bytes);
   }
 }
@@ -169,10 +114,10 @@ KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& opt
   s.options = options;
   QUERN_ASSERT(options.n_sequences > 0 && s.options.max_tokens > 0);
   s.lengths.assign(options.n_sequences, 0);
-  const std::size_t n_blocks = blocks_for(s.options.max_tokens) * options.n_sequences;
+  const std::size_t n_blocks = cache_blocks_for(s.options.max_tokens) * options.n_sequences;
   std::size_t largest = 0;
   for (const CacheLayerSpec& spec : layers) {
-    LayerPool pool;
+    CacheLayerPool pool;
     pool.layout = layout_of(spec, options);
     pool.value_bytes = spec.k_values() * kernels::cache_value_bytes(pool.layout.k_type) +
                        spec.v_values() * kernels::cache_value_bytes(pool.layout.v_type);
@@ -200,11 +145,11 @@ void KvCache::reserve(std::size_t sequence, std::size_t n) {
   if (n > s.options.max_tokens - length)
     base::environment_error("KV cache", base::cat("the context is full (", length, " + ", n,
                                                   " tokens, room for ", s.options.max_tokens, ")"));
-  for (LayerGroup& group : s.groups) {
-    BlockTable& table = group.tables[sequence];
+  for (CacheLayerGroup& group : s.groups) {
+    CacheBlockTable& table = group.tables[sequence];
     if (n > 0 && group.rows(length) % kBlockTokens != 0)
       s.own_last_block(static_cast<std::size_t>(&group - s.groups.data()), sequence);
-    for (; table.n_blocks < blocks_for(group.rows(length + n)); ++table.n_blocks)
+    for (; table.n_blocks < cache_blocks_for(group.rows(length + n)); ++table.n_blocks)
       table.blocks[table.n_blocks] = group.take();
   }
 }
@@ -212,8 +157,8 @@ void KvCache::reserve(std::size_t sequence, std::size_t n) {
 void KvCache::commit(std::size_t sequence, std::size_t n) {
   State& s = *state_;
   s.lengths[sequence] += n;
-  for (LayerGroup& group : s.groups) {
-    QUERN_ASSERT(group.tables[sequence].n_blocks >= blocks_for(group.rows(s.lengths[sequence])));
+  for (CacheLayerGroup& group : s.groups) {
+    QUERN_ASSERT(group.tables[sequence].n_blocks >= cache_blocks_for(group.rows(s.lengths[sequence])));
     s.forget(group, group.tables[sequence], s.lengths[sequence]);
   }
 }
@@ -222,15 +167,14 @@ bool KvCache::truncate(std::size_t sequence, std::size_t length) {
   State& s = *state_;
   QUERN_ASSERT(length <= s.lengths[sequence]);
   // The next query sits at position `length`; every block it can see must still be held.
-  for (const LayerGroup& group : s.groups) {
+  for (const CacheLayerGroup& group : s.groups) {
     const std::size_t first_held = group.tables[sequence].first_held;
     if (first_held <= group.sink_blocks() || length == 0) continue;
-    const std::size_t first_seen = length + 1 > *group.window ? length + 1 - *group.window : 0;
-    if (first_seen / kBlockTokens < first_held) return false;
+    if (group.first_seen_block(length) < first_held) return false;
   }
-  for (LayerGroup& group : s.groups) {
-    BlockTable& table = group.tables[sequence];
-    s.drop(group, table, blocks_for(group.rows(length)));
+  for (CacheLayerGroup& group : s.groups) {
+    CacheBlockTable& table = group.tables[sequence];
+    s.drop(group, table, cache_blocks_for(group.rows(length)));
     if (length == 0) table.first_held = 0;
   }
   s.lengths[sequence] = length;
@@ -244,14 +188,14 @@ void KvCache::clear(std::size_t sequence) {
 void KvCache::reorder(std::span<const std::size_t> parents) {
   State& s = *state_;
   QUERN_ASSERT(parents.size() == s.lengths.size());
-  for (LayerGroup& group : s.groups) {
-    std::vector<BlockTable> next;
+  for (CacheLayerGroup& group : s.groups) {
+    std::vector<CacheBlockTable> next;
     next.reserve(parents.size());
     for (const std::size_t parent : parents) next.push_back(group.tables[parent]);
-    for (const BlockTable& table : next)
+    for (const CacheBlockTable& table : next)
       for (std::size_t b = 0; b < table.n_blocks; ++b)
         if (table.blocks[b] != kNoBlock) ++group.users[table.blocks[b]];
-    for (BlockTable& table : group.tables) s.drop(group, table, 0);
+    for (CacheBlockTable& table : group.tables) s.drop(group, table, 0);
     group.tables = std::move(next);
   }
   std::vector<std::size_t> lengths;
@@ -265,8 +209,8 @@ const kernels::CacheLayout& KvCache::layout(std::size_t cache_layer) const {
 
 std::byte* KvCache::block(std::size_t cache_layer, std::size_t sequence, std::size_t kv_head,
                           std::size_t position) {
-  const LayerPool& layer = state_->layers[cache_layer];
-  const BlockTable& table = state_->groups[layer.group].tables[sequence];
+  const CacheLayerPool& layer = state_->layers[cache_layer];
+  const CacheBlockTable& table = state_->groups[layer.group].tables[sequence];
   const std::uint32_t id = table.blocks[position / kBlockTokens];
   if (id == kNoBlock) return state_->zero_block;
   return layer.memory.data() +
@@ -276,14 +220,14 @@ std::byte* KvCache::block(std::size_t cache_layer, std::size_t sequence, std::si
 CacheBytes KvCache::bytes() const {
   const State& s = *state_;
   CacheBytes total{};
-  for (const LayerPool& layer : s.layers) {
-    const LayerGroup& group = s.groups[layer.group];
+  for (const CacheLayerPool& layer : s.layers) {
+    const CacheLayerGroup& group = s.groups[layer.group];
     const kernels::CacheLayout& layout = layer.layout;
     const std::size_t scale_bytes = (kernels::cache_has_scales(layout.k_type) ? sizeof(float) : 0) +
                                     (kernels::cache_has_scales(layout.v_type) ? sizeof(float) : 0);
     std::vector<bool> counted(group.n_taken, false);  // a block that sequences share counts once
     for (std::size_t sequence = 0; sequence < s.lengths.size(); ++sequence) {
-      const BlockTable& table = group.tables[sequence];
+      const CacheBlockTable& table = group.tables[sequence];
       std::size_t blocks = 0, unused = 0;
       for (std::size_t b = 0; b < table.n_blocks; ++b) {
         const std::uint32_t id = table.blocks[b];
@@ -301,9 +245,9 @@ CacheBytes KvCache::bytes() const {
       total.rounding += blocks * layer.n_kv_heads * layout.block_bytes - payload - scales;
     }
   }
-  for (const LayerGroup& group : s.groups)
+  for (const CacheLayerGroup& group : s.groups)
     total.metadata +=
-        group.tables.size() * blocks_for(s.options.max_tokens) * sizeof(std::uint32_t);
+        group.tables.size() * cache_blocks_for(s.options.max_tokens) * sizeof(std::uint32_t);
   return total;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +20,9 @@ struct CacheOptions {
   kernels::CacheType v_type = kernels::CacheType::int8;
   std::size_t n_sequences = 1;
   std::size_t max_tokens = 0;  // per sequence; pages are touched as they fill
+  // Layers with a window keep the blocks of that many more tokens, so that truncate() by as many finds
+  // them (an answer taken back); more memory, the same bits.
+  std::size_t rollback = 0;
 };
 
 struct CacheBytes {  // measured against the formula by `verify`
@@ -40,14 +44,24 @@ class KvCache {
   // Makes room for positions [length, length + n); environment error when max_tokens is passed.
   void reserve(std::size_t sequence, std::size_t n);
   void commit(std::size_t sequence, std::size_t n);  // the n new positions are now held
-  // Rolls back to `length` tokens (any smaller value a windowed layer still holds; otherwise false
-  // and the caller must start anew).
+  // Rolls back to `length` tokens (any smaller value a windowed layer still holds, CacheOptions::rollback;
+  // otherwise false and the caller must start anew).
   bool truncate(std::size_t sequence, std::size_t length);
   void clear(std::size_t sequence);
   // Sequence i becomes what sequence parents[i] was (one parent per sequence of the cache). Blocks
   // are shared, not copied: the cost is a table of ids per sequence. The first token a sequence
   // then appends to a started block that others share copies that block (32 tokens of each layer).
   void reorder(std::span<const std::size_t> parents);
+
+  // A snapshot of one sequence (kv_cache_snapshot.cpp): layer by layer the blocks that a later position
+  // can see, in order, slots behind the last token zero - the bytes depend on the tokens held alone.
+  std::uint64_t snapshot_bytes(std::size_t length) const;  // of `length` <= max_tokens tokens
+  using WriteBytes = std::function<void(std::span<const std::byte>)>;
+  void save(std::size_t sequence, const WriteBytes& write) const;
+  // Replaces the sequence by `length` tokens; bytes: snapshot_bytes(length).
+  void load(std::size_t sequence, std::size_t length, std::span<const std::byte> bytes);
+  // Of what decides those bytes: types, widths, windows of every layer, and the layout's version.
+  std::uint64_t snapshot_layout_hash() const;
 
   const kernels::CacheLayout& layout(std::size_t cache_layer) const;
   // Block that holds `position` for a layer and KV head.

@@ -1,6 +1,9 @@
 #include "model/position.hpp"
 
+#include <algorithm>
 #include <cmath>
+
+#include "base/hash.hpp"
 
 namespace quern::model {
 
@@ -39,6 +42,31 @@ RopeFrequencies rope_frequencies(const contract::Rope& rope, std::size_t total_l
   return result;
 }
 
+std::uint64_t length_hash(const Model& model, std::size_t total_length, std::size_t context) {
+  base::Hasher hasher;
+  const auto add = [&](const auto& values) { hasher.update(std::as_bytes(std::span(values))); };
+  for (const contract::Rope* rope : model.ropes) {
+    if (!rope->switch_rule) continue;
+    const RopeFrequencies frequencies = rope_frequencies(*rope, total_length);
+    add(frequencies.inv_freq);
+    const double mscale[] = {frequencies.mscale};
+    add(mscale);
+  }
+  bool indexed = false;
+  for_branches(model, [&](const Branch& b) { indexed = indexed || (b.mla && b.mla->indexer); });
+  const std::uint64_t length[] = {indexed ? std::min(total_length, context) : 0};
+  add(length);
+  return hasher.digest();
+}
+
+std::size_t declared_length_for(const Model& model, std::size_t n_tokens, std::size_t context) {
+  std::size_t length = context;
+  for (const contract::Rope* rope : model.ropes)
+    if (rope->switch_rule && rope->switch_rule->original_length >= n_tokens)
+      length = std::min(length, rope->switch_rule->original_length);
+  return length;
+}
+
 void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float* cosine,
                  float* sine) {
   for (std::size_t i = 0; i < frequencies.inv_freq.size(); ++i) {
@@ -58,6 +86,11 @@ PositionTables::PositionTables(const Model& model, std::size_t max_chunk,
     table.sine = LazyArray<float>(max_chunk * table.frequencies.inv_freq.size());
     tables_.push_back(std::move(table));
   }
+}
+
+void PositionTables::declare(const Model& model, std::size_t total_length) {
+  for (std::size_t rope = 0; rope < tables_.size(); ++rope)
+    tables_[rope].frequencies = rope_frequencies(*model.ropes[rope], total_length);
 }
 
 void PositionTables::set(std::size_t token, std::size_t position) const {

@@ -19,6 +19,13 @@ struct RopeFrequencies {
 };
 RopeFrequencies rope_frequencies(const contract::Rope& rope, std::size_t total_length);
 
+// Hash of what the declared length decides in this model (frequencies of ropes with a switch; the
+// tie order of an indexer, which knows the context at most): equal hashes, equal numbers.
+std::uint64_t length_hash(const Model& model, std::size_t total_length, std::size_t context);
+// The shortest length to declare for a text of n_tokens, so that a growing text changes its tables
+// seldom: up to where a switch acts, then the context.
+std::size_t declared_length_for(const Model& model, std::size_t n_tokens, std::size_t context);
+
 // cosine[i] and sine[i] of double(position) * double(inv_freq[i]), times mscale, rounded once to
 // float.
 void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float* cosine,
@@ -28,6 +35,9 @@ void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float
 class PositionTables {
  public:
   PositionTables(const Model& model, std::size_t max_chunk, std::size_t total_length);
+
+  // Another declared length: for rows set() from now on.
+  void declare(const Model& model, std::size_t total_length);
 
   // Fills row `token` of every table.
   void set(std::size_t token, std::size_t position) const;

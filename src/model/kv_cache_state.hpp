@@ -1,0 +1,74 @@
+// The inside of KvCache, shared by kv_cache.cpp and kv_cache_snapshot.cpp; nobody else includes it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/kv_cache.hpp"
+#include "model/lazy_array.hpp"
+
+namespace quern::model {
+
+inline constexpr std::uint32_t kNoBlock = UINT32_MAX;
+
+inline std::size_t cache_blocks_for(std::size_t tokens) {
+  return (tokens + kernels::kBlockTokens - 1) / kernels::kBlockTokens;
+}
+
+// Block b of a sequence lies at entry b; entries of blocks given back are kNoBlock.
+struct CacheBlockTable {
+  std::vector<std::uint32_t> blocks;
+  std::size_t n_blocks = 0;    // entries in use
+  std::size_t first_held = 0;  // blocks [n_sink_blocks, first_held) were given back
+};
+
+// Layers that forget the same positions share block tables: one id names a block in each of them.
+struct CacheLayerGroup {
+  std::optional<std::size_t> window;
+  std::size_t sinks = 0;
+  std::size_t row_block = 1, row_stride = 1;
+  std::vector<CacheBlockTable> tables;     // per sequence
+  std::vector<std::uint32_t> free_blocks;  // given back, taken again first
+  std::uint32_t n_taken = 0;               // ids ever taken: the pool's high-water mark
+  std::vector<std::uint32_t> users;        // per id: tables that hold it
+
+  std::uint32_t take();
+  void give_back(std::uint32_t id);
+
+  std::size_t sink_blocks() const { return cache_blocks_for(sinks); }
+  std::size_t rows(std::size_t n_tokens) const { return rows_of(n_tokens, row_block, row_stride); }
+  // Blocks of a sequence of `n_tokens` that the query at position n_tokens, or a later one, can see:
+  // those before sink_blocks() and those from here on.
+  std::size_t first_seen_block(std::size_t n_tokens) const {
+    return window && n_tokens + 1 > *window ? (n_tokens + 1 - *window) / kernels::kBlockTokens : 0;
+  }
+};
+
+// The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward
+// stream.
+struct CacheLayerPool {
+  kernels::CacheLayout layout;
+  std::size_t n_kv_heads = 0, group = 0;
+  std::size_t value_bytes = 0;  // of a token: all KV heads
+  LazyMemory memory;
+};
+
+struct KvCache::State {
+  CacheOptions options;
+  std::vector<CacheLayerGroup> groups;
+  std::vector<CacheLayerPool> layers;
+  std::vector<std::size_t> lengths;  // per sequence
+  std::vector<std::byte> zeros;      // stands in for blocks that no query can see
+  std::byte* zero_block = nullptr;
+
+  std::size_t block_bytes(const CacheLayerPool& layer) const {  // of all KV heads
+    return layer.n_kv_heads * layer.layout.block_bytes;
+  }
+  std::size_t group_of(const CacheLayerSpec& spec);
+  void drop(CacheLayerGroup& group, CacheBlockTable& table, std::size_t from_block);
+  void forget(CacheLayerGroup& group, CacheBlockTable& table, std::size_t length);
+  void own_last_block(std::size_t group, std::size_t sequence);
+};
+
+}  // namespace quern::model
