@@ -16,6 +16,7 @@
 #include "engine/report.hpp"
 #include "run_options.hpp"
 #include "signals.hpp"
+#include "text_limit.hpp"
 
 namespace quern::tool {
 
@@ -38,6 +39,7 @@ std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions
   const text::Tokenizer& tokenizer = need_tokenizer(loaded);
   const std::string text = !options.file.empty() ? read_input(options.file)
                            : options.prompt ? *options.prompt : read_input("-");
+  check_text_bytes(text, "prompt", context_length(loaded, options.model));
   const bool known = has_chat_format(loaded, options.chat_format);
   if (options.chat && !known)
     base::reject(loaded.model->weights.where(), "the model has no chat template", {},
