@@ -20,6 +20,7 @@ function(quern_test folder)
   target_compile_options(test_${folder} PRIVATE -O1)  # a third less compile time than -O3; the code under test keeps -O3
   target_compile_definitions(test_${folder} PRIVATE
     QUERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUERN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  quern_precompile(test_${folder} ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
   add_test(NAME ${folder} COMMAND test_${folder})
   set_tests_properties(${folder} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT 600)
 endfunction()
@@ -37,9 +38,17 @@ endif()
 # Speed of the kernels; by hand: ninja kernel_bench && ./kernel_bench
 add_executable(kernel_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/kernel_bench.cpp)
 target_link_libraries(kernel_bench PRIVATE quern_kernels quern_warnings)
+# Time of the sampling chain; by hand: ninja sampler_bench && ./sampler_bench
+add_executable(sampler_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/sampler_bench.cpp)
+target_link_libraries(sampler_bench PRIVATE quern_sampling quern_warnings)
 # Error of the weight formats on float matrices; used by scripts/formats_table.py.
 add_executable(format_error EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/format_error.cpp)
 target_link_libraries(format_error PRIVATE quern_checkpoint quern_quant quern_warnings)
+# Time of token masks over a real vocabulary; by hand: ninja grammar_bench && ./grammar_bench TOKENIZER
+add_executable(grammar_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/grammar_bench.cpp
+  ${PROJECT_SOURCE_DIR}/tools/quern/token_texts.cpp)
+target_include_directories(grammar_bench PRIVATE ${PROJECT_SOURCE_DIR}/tools/quern)
+target_link_libraries(grammar_bench PRIVATE quern_grammar quern_convert quern_warnings)
 quern_test(checkpoint LIBRARIES quern_checkpoint quern_quant)
 quern_test(text LIBRARIES quern_text)
 quern_test(convert LIBRARIES quern_convert)
@@ -48,5 +57,6 @@ quern_test(jinja LIBRARIES quern_jinja)
 quern_test(sampling LIBRARIES quern_sampling)
 quern_test(grammar LIBRARIES quern_grammar)
 quern_test(engine LIBRARIES quern_engine quern_convert)
+quern_test(terminal LIBRARIES quern_terminal)
 quern_test(chat LIBRARIES quern_chat quern_convert)
 include(${PROJECT_SOURCE_DIR}/cmake/script_tests.cmake OPTIONAL)

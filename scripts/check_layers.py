@@ -18,6 +18,7 @@ ALLOWED = {
     "sampling": {"base"},
     "grammar": {"base", "sampling"},
     "engine": {"base", "contract", "text", "model", "kernels", "weights", "sampling"},
+    "terminal": {"base", "text"},
     "chat": {"base", "contract", "text", "jinja", "engine"},
 }
 JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text", "jinja", "grammar", "chat"}

@@ -4,7 +4,8 @@
 usage: families_table.py          prints it
        families_table.py --check  compares README.md with it (a test)
        families_table.py --write  puts it between the marks in README.md
-Chat: a checkpoint's template is applied when it is ChatML; other models complete the text as it is.
+Chat: a decoder's checkpoint brings its template (Jinja), which is run; without one the model completes the text as
+it is, or takes a template by name (--chat-template).
 """
 import json
 import pathlib
@@ -34,7 +35,7 @@ def table():
     for name, recipe in recipes.items():
         match = recipe["match"]
         code = lambda words: ", ".join(f"`{w}`" for w in words) or "-"
-        chat = "ChatML" if kind_of(recipes, recipe) == "decoder" else "-"
+        chat = "its template" if kind_of(recipes, recipe) == "decoder" else "-"
         lines.append(f"| {name} | {code(classes(match.get('hf', [])))} | {code(match.get('gguf', []))} | {chat} | {recipe['about']} |")
     return "\n".join(lines) + "\n"
 

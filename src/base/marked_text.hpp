@@ -12,9 +12,11 @@ namespace quern::base {
 struct MarkedText {
   struct Range {
     std::size_t begin, end;
+    friend bool operator==(const Range&, const Range&) = default;
   };
   std::string text;
   std::vector<Range> untrusted;  // byte ranges: ascending, disjoint, none empty
+  friend bool operator==(const MarkedText&, const MarkedText&) = default;
 };
 
 }  // namespace quern::base

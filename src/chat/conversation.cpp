@@ -9,6 +9,17 @@ namespace quern::chat {
 
 namespace {
 
+// `more`, which nobody vouches for, behind `text`.
+void append_untrusted(base::MarkedText& text, std::string_view more) {
+  if (more.empty()) return;
+  const std::size_t begin = text.text.size(), end = begin + more.size();
+  text.text += more;
+  if (!text.untrusted.empty() && text.untrusted.back().end == begin)
+    text.untrusted.back().end = end;
+  else
+    text.untrusted.push_back({begin, end});
+}
+
 void check_number(std::size_t n, std::size_t lowest, std::size_t n_messages) {
   if (n >= lowest && n <= n_messages) return;
   if (n_messages == 0) base::reject("message", "the conversation has none", base::cat(n));
@@ -28,8 +39,10 @@ void Conversation::add(Message message) {
 
 void Conversation::append(std::string_view content, std::string_view reasoning) {
   QUERN_ASSERT(!messages_.empty() && messages_.back().role == "assistant");
-  messages_.back().content += content;
-  messages_.back().reasoning += reasoning;
+  Message& last = messages_.back();
+  append_untrusted(last.content, content);
+  if (!reasoning.empty() && !last.reasoning_content) last.reasoning_content.emplace();
+  if (last.reasoning_content) append_untrusted(*last.reasoning_content, reasoning);
   cut_spans(messages_.size() - 1);
 }
 
@@ -39,14 +52,13 @@ const Message* Conversation::system() const {
 
 void Conversation::set_system(std::string content) {
   if (system() != nullptr) messages_.erase(messages_.begin());
-  if (!content.empty()) messages_.insert(messages_.begin(), Message{"system", std::move(content), {}});
+  if (!content.empty()) messages_.insert(messages_.begin(), message("system", std::move(content)));
   cut_spans(0);
 }
 
 void Conversation::edit(std::size_t n, std::string content) {
   check_number(n, 1, messages_.size());
-  messages_[n - 1].content = std::move(content);
-  messages_[n - 1].reasoning.clear();
+  messages_[n - 1] = message(std::move(messages_[n - 1].role), std::move(content));
   cut_spans(n - 1);
 }
 
@@ -64,7 +76,7 @@ std::size_t Conversation::last_of_user(std::string_view wanted_for) const {
 
 std::string Conversation::undo() {
   const std::size_t index = last_of_user("undo");
-  std::string content = std::move(messages_[index].content);
+  std::string content = std::move(messages_[index].content.text);
   keep_first(index);
   return content;
 }

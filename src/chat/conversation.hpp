@@ -32,7 +32,7 @@ class Conversation {
 
   // ---- one turn after the other
   void add(Message message);
-  // More of the last message, which must be the assistant's (an answer as it comes).
+  // More of the last message, which must be the assistant's (an answer as it comes): untrusted text.
   void append(std::string_view content, std::string_view reasoning = {});
   // The system message, first of all; "" removes it.
   void set_system(std::string content);
@@ -40,7 +40,8 @@ class Conversation {
 
   // ---- operations of people. Messages are numbered from 1, as they are shown; an input error names
   // the number and how many there are.
-  // Replaces the content of message n (and drops its reasoning); what follows stays.
+  // Replaces the content of message n by what a person typed (and drops its reasoning and other members);
+  // what follows stays.
   void edit(std::size_t n, std::string content);
   // Removes message n alone.
   void erase(std::size_t n);

@@ -24,16 +24,38 @@ bool is_utf8(const std::string& text) {
   }
 }
 
-Json text_json(const std::string& text) {
-  if (is_utf8(text)) return text;
+// Bytes [begin, end) that the text's untrusted ranges leave: a model's own control tokens.
+std::vector<base::MarkedText::Range> trusted_of(const base::MarkedText& text) {
+  std::vector<base::MarkedText::Range> trusted;
+  std::size_t at = 0;
+  for (const auto& range : text.untrusted) {
+    if (range.begin > at) trusted.push_back({at, range.begin});
+    at = range.end;
+  }
+  if (at < text.text.size()) trusted.push_back({at, text.text.size()});
+  return trusted;
+}
+
+std::string hex_of(const std::string& text) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     hex += {kDigits[byte >> 4], kDigits[byte & 15]};
   }
+  return hex;
+}
+
+// A string where that says all; else an object.
+Json text_json(const base::MarkedText& text) {
+  const auto trusted = trusted_of(text);
+  const bool utf8 = is_utf8(text.text);
+  if (utf8 && trusted.empty()) return text.text;
   Json object;
-  object["hex"] = hex;
+  if (utf8) object["text"] = text.text; else object["hex"] = hex_of(text.text);
+  if (trusted.empty()) return object;
+  object["trusted"] = Json::array();
+  for (const auto& range : trusted) object["trusted"].push_back({range.begin, range.end});
   return object;
 }
 
@@ -42,35 +64,54 @@ int digit_of(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-std::string text_of(JsonObject& object, const char* key) {
-  if (!object.get(key).is_object()) return object.get_string(key);
-  JsonObject bytes = object.get_object(key);
-  const std::string hex = bytes.get_string("hex");
-  bytes.finish();
+std::string bytes_of_hex(const std::string& hex, const std::string& path) {
   std::string text;
   for (std::size_t i = 0; i < hex.size(); i += 2) {
     const int high = digit_of(hex[i]), low = i + 1 < hex.size() ? digit_of(hex[i + 1]) : -1;
-    if (high < 0 || low < 0) base::reject(object.path_of(key), "not pairs of hexadecimal digits");
+    if (high < 0 || low < 0) base::reject(path, "not pairs of hexadecimal digits");
     text += static_cast<char>(high * 16 + low);
   }
   return text;
 }
 
-Json message_json(const Message& message, const std::optional<TokenSpan>& span) {
-  Json object;
-  object["role"] = text_json(message.role);
-  object["content"] = text_json(message.content);
-  if (!message.reasoning.empty()) object["reasoning"] = text_json(message.reasoning);
-  if (span) object["tokens"] = {span->begin, span->end};
-  return object;
-}
-
+// Two whole numbers [begin, end).
 TokenSpan span_of(const Json& value, const std::string& path) {
   if (!value.is_array() || value.size() != 2 || !value[0].is_number_unsigned() || !value[1].is_number_unsigned())
-    base::reject(path, "not two token positions");
+    base::reject(path, "not the two ends of a range");
   const TokenSpan span{value[0].get<std::size_t>(), value[1].get<std::size_t>()};
-  if (span.begin > span.end || span.end > kMaxTokens) base::reject(path, "no range of tokens", cat(span.begin, ", ", span.end));
+  if (span.begin > span.end || span.end > kMaxTokens) base::reject(path, "no range", cat(span.begin, ", ", span.end));
   return span;
+}
+
+base::MarkedText text_of(JsonObject& object, const char* key) {
+  if (!object.get(key).is_object()) return message("", object.get_string(key)).content;
+  JsonObject parts = object.get_object(key);
+  base::MarkedText out;
+  out.text = parts.has("hex") ? bytes_of_hex(parts.get_string("hex"), object.path_of(key)) : parts.get_string("text");
+  std::size_t at = 0;
+  if (const Json* ranges = parts.find("trusted")) {
+    if (!ranges->is_array()) base::reject(parts.path_of("trusted"), "not an array");
+    for (const Json& value : *ranges) {
+      const TokenSpan range = span_of(value, parts.path_of("trusted"));
+      if (range.begin < at || range.end <= range.begin || range.end > out.text.size())
+        base::reject(parts.path_of("trusted"), "ranges overlap or lie outside the text");
+      if (range.begin > at) out.untrusted.push_back({at, range.begin});
+      at = range.end;
+    }
+  }
+  if (at < out.text.size()) out.untrusted.push_back({at, out.text.size()});
+  parts.finish();
+  return out;
+}
+
+Json message_json(const Message& message, const std::optional<TokenSpan>& span) {
+  Json object;
+  object["role"] = message.role;
+  object["content"] = text_json(message.content);
+  if (message.reasoning_content) object["reasoning"] = text_json(*message.reasoning_content);
+  if (!message.fields_json.empty()) object["fields"] = message.fields_json;
+  if (span) object["tokens"] = {span->begin, span->end};
+  return object;
 }
 
 struct Entry {
@@ -81,9 +122,14 @@ struct Entry {
 Entry entry_of(const Json& value, const std::string& path) {
   JsonObject object(value, path);
   Entry entry;
-  entry.message.role = text_of(object, "role");
+  entry.message.role = object.get_string("role");
   entry.message.content = text_of(object, "content");
-  if (object.has("reasoning")) entry.message.reasoning = text_of(object, "reasoning");
+  if (object.has("reasoning")) entry.message.reasoning_content = text_of(object, "reasoning");
+  if (object.has("fields")) {
+    entry.message.fields_json = object.get_string("fields");
+    if (!base::parse_json(entry.message.fields_json, object.path_of("fields")).is_object())
+      base::reject(object.path_of("fields"), "not a JSON object");
+  }
   if (object.has("tokens")) entry.span = span_of(object.get("tokens"), object.path_of("tokens"));
   object.finish();
   return entry;

@@ -330,6 +330,8 @@ struct ChatDescription {
   std::string jinja;                    // the template's source, "" when there is none
   std::string builtin;                  // "chatml" when quern knows the template's plain form, else ""
   std::string default_system;           // system text the template puts in when the chat has none, else ""
+  std::map<std::string, std::string> named;    // further templates by name ("tool_use")
+  std::map<std::string, std::string> special;  // texts of special tokens by the names that templates use
 };
 
 struct Counts {                         // validated against the tensors

@@ -84,8 +84,14 @@ Json tokenizer_document(const TokenizerDescription& tokenizer) {
 }
 
 Json chat_document(const ChatDescription& chat) {
-  return {
-      {"jinja", chat.jinja}, {"builtin", chat.builtin}, {"default_system", chat.default_system}};
+  Json named = Json::object(), special = Json::object();
+  for (const auto& [name, text] : chat.named) named[name] = text;
+  for (const auto& [name, text] : chat.special) special[name] = text;
+  return {{"jinja", chat.jinja},
+          {"builtin", chat.builtin},
+          {"default_system", chat.default_system},
+          {"named", std::move(named)},
+          {"special", std::move(special)}};
 }
 
 }  // namespace quern::contract

@@ -126,11 +126,33 @@ TokenizerDescription read_tokenizer(JsonObject object) {
   return out;
 }
 
+namespace {
+
+// An object of texts. Files that were written before the key came lack it: none.
+std::map<std::string, std::string> read_texts(JsonObject& object, std::string_view key) {
+  std::map<std::string, std::string> out;
+  if (!object.has(key)) return out;
+  const Json& texts = object.get(key);
+  if (!texts.is_object()) base::reject(object.path_of(key), "wrong kind of value", texts.type_name(), "an object");
+  if (texts.size() > kMaxNames)
+    base::reject(object.path_of(key), "too many members", base::cat(texts.size()), base::cat("at most ", kMaxNames));
+  for (const auto& [name, text] : texts.items()) {
+    if (!text.is_string())
+      base::reject(base::cat(object.path_of(key), ".", base::printable(name, 60)), "wrong kind of value", text.type_name(), "a string");
+    out.emplace(name, text.get<std::string>());
+  }
+  return out;
+}
+
+}  // namespace
+
 ChatDescription read_chat(JsonObject object) {
   ChatDescription out;
   out.jinja = object.get_string("jinja");
   out.builtin = std::string(object.get_enum("builtin", kBuiltinTemplates));
   out.default_system = object.get_string("default_system");
+  out.named = read_texts(object, "named");
+  out.special = read_texts(object, "special");
   object.finish();
   return out;
 }

@@ -70,6 +70,9 @@ SideFiles read_files(Read read) {
   files.special_tokens_map = read("special_tokens_map.json");
   files.chat_jinja = read("chat_template.jinja");
   files.chat_json = read("chat_template.json");
+  for (const char* name : {"tool_use", "rag"})
+    if (std::string text = read(cat("additional_chat_templates/", name, ".jinja").c_str()); !text.empty())
+      files.more_templates[name] = std::move(text);
   if (!files.tokenizer_json.empty()) return files;
   files.sentencepiece_model = read("tokenizer.model");
   if (files.sentencepiece_model.empty()) files.sentencepiece_model = read("spiece.model");
@@ -100,6 +103,7 @@ SideFiles around_file(const std::filesystem::path& path, base::Bytes bytes) {
   files.special_tokens_map = std::move(all.special_tokens_map);
   files.chat_jinja = std::move(all.chat_jinja);
   files.chat_json = std::move(all.chat_json);
+  files.more_templates = std::move(all.more_templates);
   std::string text(base::as_text(bytes));
   if (looks_like_sentencepiece(bytes)) {
     files.sentencepiece_model = std::move(text);

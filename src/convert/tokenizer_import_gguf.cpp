@@ -244,6 +244,16 @@ std::optional<UnsupportedTokenizer> import_tokenizer_gguf(const GgufFile& file,
                                                           std::size_t vocab_size,
                                                           ImportedTokenizer& out) {
   describe_chat(text_value(file, "tokenizer.chat_template", where), out.chat);
+  constexpr std::string_view kNamed = "tokenizer.chat_template.";
+  for (const auto& [key, value] : file.metadata)
+    if (key.starts_with(kNamed) && value.type == GgufType::string)
+      out.chat.named[key.substr(kNamed.size())] = text_value(file, key, where);
+  if (const auto only = out.chat.named.find("default"); only != out.chat.named.end() && out.chat.jinja.empty()) {
+    auto named = std::move(out.chat.named);
+    describe_chat(named["default"], out.chat);
+    named.erase("default");
+    out.chat.named = std::move(named);
+  }
   const std::string model = text_value(file, "tokenizer.ggml.model", where);
   if (model == "none" || model == "no_vocab") return std::nullopt;
   using Kind = SentencepieceModel::Kind;

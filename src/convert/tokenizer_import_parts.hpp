@@ -138,6 +138,7 @@ std::int64_t id_member(const base::Json& object, std::string_view key, std::stri
 // What a directory has, "" where absent. Contents, not names.
 struct SideFiles {
   std::string tokenizer_json, tokenizer_config, special_tokens_map, chat_jinja, chat_json;
+  std::map<std::string, std::string> more_templates;  // additional_chat_templates/NAME.jinja
   std::string sentencepiece_model;              // tokenizer.model or spiece.model
   std::string source_model, target_vocab_json;  // source.spm
   std::string vocab_json, merges_txt, vocab_txt, added_tokens;
@@ -185,6 +186,9 @@ void import_side_files(const SideFiles& files, ImportedTokenizer& out);
 // Adds bos and eos around plain text where the post-processor does not, as add_bos and add_eos say;
 // sets tokens.add_bos and add_eos to what the prefix and suffix now do.
 void complete_affixes(bool add_bos, bool add_eos, ImportedTokenizer& out);
+
+// The chat templates of a directory, and the special tokens that they print.
+void import_chat(const SideFiles& files, const base::Json& config, ImportedTokenizer& out);
 
 // Recognises a template's plain form: builtin and default_system.
 void describe_chat(std::string jinja, contract::ChatDescription& chat);

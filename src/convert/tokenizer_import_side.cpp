@@ -38,35 +38,6 @@ std::optional<std::int32_t> special_id(const text::Tokenizer& tokenizer, const J
   return id < 0 ? fallback : std::optional<std::int32_t>(id);
 }
 
-// The template in tokenizer_config.json: a string, or a list of {name, template} with a "default".
-std::string template_of(const Json& config, std::vector<std::string>& notices) {
-  const Json* value = member(config, "chat_template");
-  if (value == nullptr) return {};
-  if (value->is_string()) return value->get<std::string>();
-  if (!value->is_array())
-    base::reject(cat(kConfig, ": chat_template"), "wrong kind of value", value->type_name());
-  std::string first, chosen;
-  for (const Json& entry : *value) {
-    const std::string name = text_member(entry, "name", cat(kConfig, ": chat_template"));
-    const std::string text = text_member(entry, "template", cat(kConfig, ": chat_template"));
-    if (first.empty()) first = text;
-    if (name == "default") chosen = text;
-  }
-  if (value->size() > 1)
-    notices.push_back(
-        cat(kConfig, ": of ", value->size(), " chat templates the default one is taken"));
-  return chosen.empty() ? first : chosen;
-}
-
-std::string chat_template(const SideFiles& files, const Json& config,
-                          std::vector<std::string>& notices) {
-  if (!files.chat_jinja.empty()) return files.chat_jinja;
-  std::string text = template_of(config, notices);
-  if (!text.empty() || files.chat_json.empty()) return text;
-  constexpr std::string_view kName = "chat_template.json";
-  return text_member(base::parse_json(files.chat_json, kName), "chat_template", kName);
-}
-
 }  // namespace
 
 std::string named_token(const SideFiles& files, std::string_view key) {
@@ -101,7 +72,7 @@ void import_side_files(const SideFiles& files, ImportedTokenizer& out) {
     complete_affixes(flag_member(config, "add_bos_token", files.add_bos, kConfig),
                      flag_member(config, "add_eos_token", files.add_eos, kConfig), out);
   }
-  describe_chat(chat_template(files, config, out.notices), out.chat);
+  import_chat(files, config, out);
 }
 
 namespace {
@@ -136,40 +107,6 @@ void complete_affixes(bool add_bos, bool add_eos, ImportedTokenizer& out) {
   }
   out.tokens.add_bos = out.tokens.bos && contains(prefix, *out.tokens.bos);
   out.tokens.add_eos = any_eos();
-}
-
-namespace {
-
-// The system text that a ChatML template writes when the chat brings none: the first string literal
-// of the form <|im_start|>system NEWLINE text <|im_end|> whose text is plain.
-std::string default_system_of(std::string_view jinja) {
-  constexpr std::string_view kOpen = "<|im_start|>system", kClose = "<|im_end|>";
-  for (std::size_t at = 0; (at = jinja.find(kOpen, at)) != std::string_view::npos;) {
-    at += kOpen.size();
-    std::string_view rest = jinja.substr(at);
-    if (rest.starts_with("\\n")) {
-      rest.remove_prefix(2);
-    } else if (rest.starts_with('\n')) {
-      rest.remove_prefix(1);
-    } else {
-      continue;
-    }
-    const std::size_t end = rest.find(kClose);
-    if (end == std::string_view::npos || end == 0) continue;
-    const std::string_view text = rest.substr(0, end);
-    if (text.find_first_of("'\"{}\\<>") == std::string_view::npos) return std::string(text);
-  }
-  return {};
-}
-
-}  // namespace
-
-void describe_chat(std::string jinja, contract::ChatDescription& chat) {
-  const bool chatml = jinja.find("<|im_start|>") != std::string::npos &&
-                      jinja.find("<|im_end|>") != std::string::npos;
-  chat.builtin = chatml ? "chatml" : "";
-  chat.default_system = chatml ? default_system_of(jinja) : "";
-  chat.jinja = std::move(jinja);
 }
 
 }  // namespace quern::convert

@@ -16,6 +16,9 @@ class Random {
     return static_cast<double>(bits >> 11) * 0x1p-53;
   }
 
+  std::uint64_t n_drawn() const { return counter_; }
+  void skip_to(std::uint64_t n_drawn) { counter_ = n_drawn; }
+
  private:
   static constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
 

@@ -1,13 +1,13 @@
 #include "sampling/sampler.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
-#include "sampling/random.hpp"
+#include "sampling/candidates.hpp"
+#include "sampling/filter.hpp"
 #include "sampling/scores.hpp"
 
 namespace quern::sampling {
@@ -16,141 +16,86 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-struct Candidate {
-  float logit;
-  std::int32_t id;
-  double weight;  // exp(logit - largest), unnormalized probability
-};
-
-// Total order: larger logits first, equal ones by id.
-bool before(const Candidate& a, const Candidate& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+std::vector<std::unique_ptr<Filter>> make_chain(const SamplerOptions& options,
+                                                std::size_t vocab_size) {
+  std::vector<SamplerKind> kinds = options.samplers;
+  if (options.mirostat != 0) kinds = {SamplerKind::temperature};
+  std::vector<std::unique_ptr<Filter>> chain;
+  for (const SamplerKind kind : kinds)
+    if (auto filter = make_filter(kind, options, vocab_size)) chain.push_back(std::move(filter));
+  return chain;
 }
 
-void check_options(const SamplerOptions& o) {
-  const auto refuse = [](std::string_view option, std::string_view what) {
-    base::usage_error(option, what);
-  };
-  if (!(o.temperature >= 0) || !std::isfinite(o.temperature))
-    refuse("--temp", "must be 0 or larger");
-  if (!(o.top_p >= 0 && o.top_p <= 1)) refuse("--top-p", "must lie between 0 and 1");
-  if (!(o.min_p >= 0 && o.min_p <= 1)) refuse("--min-p", "must lie between 0 and 1");
-  if (!(o.repeat_penalty > 0) || !std::isfinite(o.repeat_penalty))
-    refuse("--repeat-penalty", "must be larger than 0");
+bool takes_best(const SamplerOptions& o) {
+  const auto& used = o.samplers;
+  return o.temperature <= 0 && o.dynatemp_range <= 0 &&
+         (o.mirostat != 0 ||
+          std::find(used.begin(), used.end(), SamplerKind::temperature) != used.end());
+}
+
+// How many filters of a greedy chain can change what is best: the rest need not run.
+std::size_t needed_filters(const std::vector<std::unique_ptr<Filter>>& chain) {
+  std::size_t n = chain.size();
+  while (n > 0 && chain[n - 1]->keeps_best()) --n;
+  return n;
 }
 
 }  // namespace
 
-// Filters in the order people know: penalties, top_k, top_p, min_p, temperature.
 struct Sampler::State {
-  State(const SamplerOptions& options_, std::size_t vocab_size)
-      : options(options_),
-        random(options_.seed),
+  State(const SamplerOptions& options, std::size_t vocab_size)
+      : greedy(takes_best(options)),
+        bias(options.logit_bias),
+        random(options.seed),
         allowed(vocab_size),
-        logits(vocab_size),
-        history(options_.repeat_last_n),
-        penalized(vocab_size, 0) {
-    candidates.reserve(vocab_size);
+        row(vocab_size),
+        candidates(vocab_size),
+        chain(make_chain(options, vocab_size)),
+        chooser(make_chooser(options, vocab_size)) {
+    sequence.reserve(4096);
+    n_filters = greedy ? needed_filters(chain) : chain.size();
   }
 
-  SamplerOptions options;
+  bool greedy;
+  std::vector<std::pair<std::int32_t, float>> bias;
   Random random;
   std::size_t allowed;
-  std::vector<float> logits;            // copy with penalties
-  std::vector<Candidate> candidates;    // sorted, best first
-  std::vector<std::int32_t> history;    // ring of the last repeat_last_n ids
-  std::size_t n_history = 0;            // ids ever accepted
-  std::vector<std::uint8_t> penalized;  // marks of apply_penalties, all zero between calls
+  std::vector<float> row;  // the step's logits, with what comes before the chain
+  Candidates candidates;
+  std::vector<std::unique_ptr<Filter>> chain;
+  std::size_t n_filters;
+  std::unique_ptr<Chooser> chooser;
   std::optional<TokenRules> rules;
-  std::vector<std::int32_t> sequence;  // all ids, kept for the rules
+  std::optional<BannedTexts> banned;
+  Constraint* constraint = nullptr;
+  std::vector<std::int32_t> sequence;  // all ids
 
-  void apply_penalties();
-  std::int32_t greedy() const;
-  void select_top_k();
-  void cut(std::size_t n) { candidates.resize(std::max<std::size_t>(n, 1)); }
-  void keep_top_p();
-  void keep_min_p();
-  void weigh(double temperature);
-  std::int32_t draw();
+  void remember(std::int32_t id) {
+    QUERN_ASSERT(id >= 0 && static_cast<std::size_t>(id) < row.size());
+    sequence.push_back(id);
+  }
+  void apply_bias();
+  void apply_constraint();
 };
 
-void Sampler::State::apply_penalties() {
-  if (options.repeat_penalty == 1 || history.empty()) return;
-  const auto penalty = static_cast<float>(options.repeat_penalty);
-  const std::size_t n = std::min(n_history, history.size());
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto id = static_cast<std::size_t>(history[i]);
-    if (id >= allowed || penalized[id] != 0) continue;
-    penalized[id] = 1;
-    logits[id] = logits[id] > 0 ? logits[id] / penalty : logits[id] * penalty;
+void Sampler::State::apply_bias() {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (const auto& [id, value] : bias) {
+    const auto i = static_cast<std::size_t>(id);
+    if (id < 0 || i >= row.size()) continue;
+    row[i] = value == kNever ? kNever : std::clamp(row[i] + value, -kLargest, kLargest);
   }
-  for (std::size_t i = 0; i < n; ++i) penalized[static_cast<std::size_t>(history[i])] = 0;
 }
 
-std::int32_t Sampler::State::greedy() const {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < allowed; ++i)
-    if (logits[i] > logits[best]) best = i;
-  return static_cast<std::int32_t>(best);
-}
-
-// The best k in order; all of them when top_k is off. Never those that the rules forbid.
-void Sampler::State::select_top_k() {
-  const std::size_t k = options.top_k == 0 ? allowed : std::min(options.top_k, allowed);
-  candidates.clear();
-  if (k == allowed) {
-    for (std::size_t i = 0; i < allowed; ++i)
-      if (logits[i] != kNever) candidates.push_back({logits[i], static_cast<std::int32_t>(i), 0});
-    std::sort(candidates.begin(), candidates.end(), before);
-    return;
+void Sampler::State::apply_constraint() {
+  const std::span<const std::uint64_t> bits = constraint->allowed();
+  for (std::size_t begin = 0; begin < allowed; begin += 64) {
+    const std::uint64_t word = begin / 64 < bits.size() ? bits[begin / 64] : 0;
+    if (word == ~std::uint64_t{0}) continue;
+    const std::size_t end = std::min(begin + 64, allowed);
+    for (std::size_t i = begin; i < end; ++i)
+      if ((word >> (i - begin) & 1) == 0) row[i] = kNever;
   }
-  // A heap whose front is the worst of the k kept so far; few of the vocabulary ever enter it.
-  for (std::size_t i = 0; i < allowed; ++i) {
-    const Candidate candidate{logits[i], static_cast<std::int32_t>(i), 0};
-    if (candidate.logit == kNever) continue;
-    if (candidates.size() == k) {
-      if (!before(candidate, candidates.front())) continue;
-      std::pop_heap(candidates.begin(), candidates.end(), before);
-      candidates.pop_back();
-    }
-    candidates.push_back(candidate);
-    std::push_heap(candidates.begin(), candidates.end(), before);
-  }
-  std::sort_heap(candidates.begin(), candidates.end(), before);
-}
-
-void Sampler::State::weigh(double temperature) {
-  const double largest = candidates.front().logit;
-  for (Candidate& c : candidates) c.weight = std::exp((c.logit - largest) / temperature);
-}
-
-// The shortest head of the list with at least top_p of the probability.
-void Sampler::State::keep_top_p() {
-  if (options.top_p >= 1) return;
-  double total = 0, sum = 0;
-  for (const Candidate& c : candidates) total += c.weight;
-  std::size_t n = 0;
-  while (n < candidates.size() && sum < options.top_p * total) sum += candidates[n++].weight;
-  cut(n);
-}
-
-// Those at least min_p times as probable as the best.
-void Sampler::State::keep_min_p() {
-  if (options.min_p <= 0) return;
-  std::size_t n = 0;
-  while (n < candidates.size() && candidates[n].weight >= options.min_p * candidates[0].weight) ++n;
-  cut(n);
-}
-
-std::int32_t Sampler::State::draw() {
-  double total = 0;
-  for (const Candidate& c : candidates) total += c.weight;
-  double left = random.uniform() * total;
-  for (const Candidate& c : candidates) {
-    left -= c.weight;
-    if (left < 0) return c.id;
-  }
-  return candidates.back().id;
 }
 
 Sampler::Sampler(const SamplerOptions& options, std::size_t vocab_size) {
@@ -162,7 +107,7 @@ Sampler::Sampler(const SamplerOptions& options, std::size_t vocab_size) {
 Sampler::~Sampler() = default;
 
 void Sampler::set_allowed(std::size_t allowed) {
-  QUERN_ASSERT(allowed > 0 && allowed <= state_->logits.size());
+  QUERN_ASSERT(allowed > 0 && allowed <= state_->row.size());
   state_->allowed = allowed;
 }
 
@@ -170,37 +115,58 @@ void Sampler::set_rules(TokenRules rules) {
   state_->rules = std::move(rules);
 }
 
+void Sampler::set_banned(BannedTexts banned) {
+  state_->banned = std::move(banned);
+}
+
+void Sampler::set_constraint(Constraint* constraint) {
+  state_->constraint = constraint;
+}
+
 void Sampler::start(std::span<const std::int32_t> ids) {
-  state_->n_history = 0;
   state_->sequence.clear();
-  for (const std::int32_t id : ids) accept(id);
+  for (const std::int32_t id : ids) state_->remember(id);
+  if (state_->banned) state_->banned->restart();
+  if (state_->constraint != nullptr) state_->constraint->restart();
 }
 
 std::int32_t Sampler::sample(std::span<const float> logits, std::size_t step) {
   State& s = *state_;
-  QUERN_ASSERT(logits.size() == s.logits.size());
+  QUERN_ASSERT(logits.size() == s.row.size());
   check_finite(logits.first(s.allowed), step);
-  std::copy(logits.begin(), logits.end(), s.logits.begin());
-  s.apply_penalties();
-  if (s.rules) s.rules->apply(s.sequence, s.logits);
-  const std::int32_t best = s.greedy();
-  if (s.logits[static_cast<std::size_t>(best)] == kNever)
-    base::reject("model", base::cat("the rules about tokens leave none at step ", step));
-  if (s.options.temperature == 0) return best;
-  s.select_top_k();
-  s.weigh(1);
-  s.keep_top_p();
-  s.keep_min_p();
-  s.weigh(s.options.temperature);
-  return s.draw();
+  std::copy(logits.begin(), logits.end(), s.row.begin());
+  s.apply_bias();
+  if (s.rules) s.rules->apply(s.sequence, s.row);
+  if (s.banned) s.banned->apply(s.row);
+  if (s.constraint != nullptr) s.apply_constraint();
+  if (!s.candidates.start(std::span<float>(s.row).first(s.allowed)))
+    base::reject("model",
+                 base::cat("the rules and constraints about tokens leave none at step ", step));
+  Step context{s.sequence, s.random};
+  for (std::size_t i = 0; i < s.n_filters; ++i) s.chain[i]->apply(s.candidates, context);
+  if (s.greedy) return s.candidates.best().id;
+  return s.chooser->choose(s.candidates, s.random);
 }
 
 void Sampler::accept(std::int32_t id) {
   State& s = *state_;
-  QUERN_ASSERT(id >= 0 && static_cast<std::size_t>(id) < s.logits.size());
-  if (s.rules) s.sequence.push_back(id);
-  if (s.history.empty()) return;
-  s.history[s.n_history++ % s.history.size()] = id;
+  s.remember(id);
+  s.chooser->accept(id);
+  if (s.banned) s.banned->accept(id);
+  if (s.constraint != nullptr) s.constraint->accept(id);
+}
+
+bool Sampler::greedy() const {
+  return state_->greedy;
+}
+
+SamplerState Sampler::state() const {
+  return {state_->random.n_drawn(), state_->chooser->state};
+}
+
+void Sampler::restore(const SamplerState& state) {
+  state_->random.skip_to(state.n_drawn);
+  state_->chooser->state = state.chooser;
 }
 
 }  // namespace quern::sampling

@@ -13,12 +13,21 @@ namespace quern::sampling {
 
 void check_finite(std::span<const float> logits, std::size_t step) {
   constexpr std::uint32_t kExponent = 0x7F800000;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
+  constexpr std::size_t kBlock = 64;  // looked at together, so that compilers make vectors of it
+  const auto bad = [&](std::size_t i) {
     std::uint32_t bits;
     std::memcpy(&bits, &logits[i], sizeof bits);
-    if ((bits & kExponent) == kExponent)
-      base::reject("model", base::cat("logit of token ", i, " is not finite at step ", step),
-                   base::cat(logits[i]));
+    return (bits & kExponent) == kExponent;
+  };
+  for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const std::size_t end = std::min(begin + kBlock, logits.size());
+    std::uint32_t any = 0;
+    for (std::size_t i = begin; i < end; ++i) any |= bad(i) ? 1U : 0U;
+    if (any == 0) continue;
+    std::size_t first = begin;
+    while (!bad(first)) ++first;
+    base::reject("model", base::cat("logit of token ", first, " is not finite at step ", step),
+                 base::cat(logits[first]));
   }
 }
 

@@ -95,14 +95,17 @@ std::int32_t AddedMatcher::child(std::uint32_t node, unsigned char byte) const {
   return found != last && found->byte == byte ? static_cast<std::int32_t>(found->node) : -1;
 }
 
-std::int32_t AddedMatcher::match_at(std::string_view text, std::size_t at) const {
+std::int32_t AddedMatcher::match_at(std::string_view text, std::size_t at,
+                                    std::size_t control_end) const {
   std::int32_t best = -1;
   std::uint32_t node = 0;
   for (; at < text.size(); ++at) {
     const std::int32_t next = child(node, static_cast<unsigned char>(text[at]));
     if (next < 0) break;
     node = static_cast<std::uint32_t>(next);
-    if (nodes_[node].entry >= 0) best = nodes_[node].entry;
+    const std::int32_t entry = nodes_[node].entry;
+    if (entry >= 0 && (at < control_end || !entries_[static_cast<std::size_t>(entry)].control))
+      best = entry;
   }
   return best;
 }
@@ -113,9 +116,33 @@ std::size_t AddedMatcher::match_bytes(std::string_view text, std::size_t at) con
   return entry < 0 ? 0 : entries_[static_cast<std::size_t>(entry)].content.size();
 }
 
-void AddedMatcher::split(std::string_view text, bool skip_control,
-                         std::vector<AddedPiece>& out) const {
-  std::size_t done = 0;  // up to here the text is in `out`
+namespace {
+
+// The end of the trusted bytes that begin at an ascending place; the place itself when it is not.
+class TrustedEnds {
+ public:
+  explicit TrustedEnds(const ControlRule& rule) : rule_(rule) {}
+  std::size_t from(std::size_t at) {
+    if (rule_.kind != ControlRule::Kind::trusted) return SIZE_MAX;
+    const auto& ranges = *rule_.untrusted;
+    while (next_ < ranges.size() && ranges[next_].end <= at) ++next_;
+    return next_ == ranges.size() ? SIZE_MAX : std::max(at, ranges[next_].begin);
+  }
+
+ private:
+  const ControlRule& rule_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+bool AddedMatcher::has_control() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const AddedEntry& entry) { return entry.control; });
+}
+
+std::vector<base::MarkedText::Range> AddedMatcher::control_places(std::string_view text) const {
+  std::vector<base::MarkedText::Range> places;
   for (std::size_t at = 0; at < text.size() && !entries_.empty();) {
     const std::int32_t hit =
         starts_[static_cast<unsigned char>(text[at])] ? match_at(text, at) : -1;
@@ -124,9 +151,30 @@ void AddedMatcher::split(std::string_view text, bool skip_control,
       continue;
     }
     const AddedEntry& entry = entries_[static_cast<std::size_t>(hit)];
+    if (entry.control) places.push_back({at, at + entry.content.size()});
+    at += entry.content.size();
+  }
+  return places;
+}
+
+void AddedMatcher::split(std::string_view text, const ControlRule& rule,
+                         std::vector<AddedPiece>& out) const {
+  std::size_t done = 0;  // up to here the text is in `out`
+  std::size_t n_control = 0;
+  TrustedEnds trusted(rule);
+  for (std::size_t at = 0; at < text.size() && !entries_.empty();) {
+    const std::int32_t hit =
+        starts_[static_cast<unsigned char>(text[at])] ? match_at(text, at, trusted.from(at)) : -1;
+    if (hit < 0) {
+      ++at;
+      continue;
+    }
+    const AddedEntry& entry = entries_[static_cast<std::size_t>(hit)];
     std::size_t start = at, stop = at + entry.content.size();
     at = stop;
-    if (skip_control && entry.control) continue;
+    if (entry.control && rule.kind == ControlRule::Kind::none) continue;
+    if (entry.control && rule.kind == ControlRule::Kind::listed && !(*rule.allowed)[n_control++])
+      continue;
     if (entry.single_word && (word_before(text, start) || word_after(text, stop))) continue;
     if (entry.lstrip) start = std::max(done, spaces_before(text, start, std::min(start, done)));
     if (entry.rstrip) stop = spaces_after(text, stop);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/marked_text.hpp"
+
 namespace quern::text {
 
 struct AddedEntry {
@@ -22,6 +24,14 @@ struct AddedPiece {
   std::int32_t id;
 };
 
+// Which control tokens count. All, none, those that lie wholly in trusted bytes, or those that a list
+// names by their order in the text.
+struct ControlRule {
+  enum class Kind { all, none, trusted, listed } kind = Kind::all;
+  const std::vector<base::MarkedText::Range>* untrusted = nullptr;  // trusted: ranges of the text
+  const std::vector<bool>* allowed = nullptr;                       // listed: of the first, second ... match
+};
+
 class AddedMatcher {
  public:
   explicit AddedMatcher(std::vector<AddedEntry> entries);
@@ -29,12 +39,23 @@ class AddedMatcher {
   bool empty() const { return entries_.empty(); }
 
   // Leftmost-longest, as the reference does it: a match that a flag rejects is skipped whole.
-  // skip_control leaves the contents of control tokens in the plain text.
+  // Contents of control tokens that do not count stay in the plain text; a trusted one is found
+  // whatever people wrote beside it.
   // text must outlive the pieces; empty pieces do not occur.
-  void split(std::string_view text, bool skip_control, std::vector<AddedPiece>& out) const;
+  void split(std::string_view text, const ControlRule& rule, std::vector<AddedPiece>& out) const;
+  void split(std::string_view text, bool skip_control, std::vector<AddedPiece>& out) const {
+    split(text, {skip_control ? ControlRule::Kind::none : ControlRule::Kind::all, nullptr, nullptr},
+          out);
+  }
 
-  // Longest content at `at`: index of the entry, -1 for none. Bounded by the longest content.
-  std::int32_t match_at(std::string_view text, std::size_t at) const;
+  bool has_control() const;
+  // Where the contents of control tokens lie, as split finds them before its flags reject any.
+  std::vector<base::MarkedText::Range> control_places(std::string_view text) const;
+
+  // Longest content at `at`: index of the entry, -1 for none. Bounded by the longest content. Control
+  // tokens count only where they end at or before `control_end`.
+  std::int32_t match_at(std::string_view text, std::size_t at,
+                        std::size_t control_end = SIZE_MAX) const;
   std::size_t match_bytes(std::string_view text, std::size_t at) const;  // its length, 0 for none
 
  private:

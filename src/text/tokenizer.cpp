@@ -54,11 +54,11 @@ std::vector<AddedEntry> user_defined(const contract::TokenizerDescription& descr
 }
 
 std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& description,
-                                   bool normalized, const Normalizer& normalizer) {
+                                   bool normalized, const Normalizer* normalizer) {
   std::vector<AddedEntry> entries;
   for (const contract::AddedToken& token : description.added) {
     if (token.normalized != normalized) continue;
-    std::string content = normalized ? normalizer.apply(token.content) : token.content;
+    std::string content = normalizer != nullptr ? normalizer->apply(token.content) : token.content;
     if (content.empty()) continue;
     entries.push_back({std::move(content), token.id, is_control(token), token.single_word,
                        token.lstrip, token.rstrip});
@@ -75,6 +75,19 @@ struct TextPart {
   bool at_start;  // it begins where the whole text does
 };
 
+using MarkedRanges = std::vector<base::MarkedText::Range>;
+
+// The parts of ascending ranges that lie in [begin, begin + size), counted from begin.
+MarkedRanges ranges_in(const MarkedRanges& ranges, std::size_t begin, std::size_t size) {
+  const std::size_t end = begin + size;
+  auto range = std::partition_point(ranges.begin(), ranges.end(),
+                                    [&](const auto& r) { return r.end <= begin; });
+  MarkedRanges out;
+  for (; range != ranges.end() && range->begin < end; ++range)
+    out.push_back({std::max(range->begin, begin) - begin, std::min(range->end, end) - begin});
+  return out;
+}
+
 }  // namespace
 
 struct Tokenizer::State {
@@ -82,8 +95,9 @@ struct Tokenizer::State {
       : tables(section, where),
         normalizer(d.normalizers, where, tables.charsmap(), user_defined(d, tables)),
         pre_tokenizer(d.pre_tokenizers, where, d.byte_level),
-        raw(entries_of(d, false, normalizer)),
-        normalized(entries_of(d, true, normalizer)),
+        raw(entries_of(d, false, nullptr)),
+        normalized(entries_of(d, true, &normalizer)),
+        unnormalized(entries_of(d, true, nullptr)),
         model(make_word_model(d, tables, where)),
         decoder(d.decoders, d.byte_level, where),
         bytes_level(d.byte_level),
@@ -141,7 +155,8 @@ struct Tokenizer::State {
   }
 
   // A piece between raw added tokens: normalized, then searched for the tokens of normalized text.
-  void encode_piece(TextPart part, const IdSet* banned, std::vector<std::int32_t>& out) const {
+  void encode_piece(TextPart part, const IdSet* banned, const ControlRule& rule,
+                    std::vector<std::int32_t>& out) const {
     Normalizer::Result result;
     if (!normalizer.empty()) {
       result = normalizer.run(part.text);
@@ -149,7 +164,7 @@ struct Tokenizer::State {
     }
     if (normalized.empty()) return encode_plain(part, banned, out);
     std::vector<AddedPiece> pieces;
-    normalized.split(part.text, banned != nullptr, pieces);
+    normalized.split(part.text, rule, pieces);
     for (const AddedPiece& piece : pieces) {
       if (piece.id >= 0) {
         out.push_back(piece.id);
@@ -163,22 +178,68 @@ struct Tokenizer::State {
   std::vector<std::int32_t> encode(std::string_view text, bool parse_special) const {
     std::vector<std::int32_t> ids;
     const IdSet* banned = parse_special ? nullptr : &control_ids;
+    const ControlRule rule{parse_special ? ControlRule::Kind::all : ControlRule::Kind::none};
     std::vector<AddedPiece> pieces;
-    raw.split(text, banned != nullptr, pieces);
+    raw.split(text, rule, pieces);
     for (const AddedPiece& piece : pieces) {
       if (piece.id >= 0) {
         ids.push_back(piece.id);
       } else {
-        encode_piece({piece.text, piece.text.data() == text.data()}, banned, ids);
+        encode_piece({piece.text, piece.text.data() == text.data()}, banned, rule, ids);
       }
     }
     return ids;
   }
 
+  std::vector<std::int32_t> encode_marked(const base::MarkedText& marked) const {
+    std::vector<std::int32_t> ids;
+    const std::string_view text = marked.text;
+    std::vector<AddedPiece> pieces;
+    raw.split(text, {ControlRule::Kind::trusted, &marked.untrusted, nullptr}, pieces);
+    for (const AddedPiece& piece : pieces) {
+      if (piece.id >= 0) {
+        ids.push_back(piece.id);
+        continue;
+      }
+      const auto begin = static_cast<std::size_t>(piece.text.data() - text.data());
+      encode_marked_piece({piece.text, begin == 0},
+                          ranges_in(marked.untrusted, begin, piece.text.size()), ids);
+    }
+    return ids;
+  }
+
+  // The normalizer moves bytes about, so marks are carried over by the order of the control tokens:
+  // where the piece has as many of them after as before, the n-th is the n-th.
+  void encode_marked_piece(TextPart part, const MarkedRanges& untrusted,
+                           std::vector<std::int32_t>& out) const {
+    if (normalizer.empty() || untrusted.empty() || !normalized.has_control())
+      return encode_piece(part, &control_ids, {ControlRule::Kind::trusted, &untrusted, nullptr},
+                          out);
+    const MarkedRanges before = unnormalized.control_places(part.text);
+    std::vector<bool> allowed;
+    for (const auto& place : before)
+      allowed.push_back(ranges_in(untrusted, place.begin, place.end - place.begin).empty());
+    const std::size_t n_after = normalized.control_places(normalizer.apply(part.text)).size();
+    if (n_after == before.size())
+      return encode_piece(part, &control_ids, {ControlRule::Kind::listed, nullptr, &allowed}, out);
+    // They differ: the trusted ones are cut out first, and what is left has none.
+    std::vector<AddedPiece> pieces;
+    unnormalized.split(part.text, {ControlRule::Kind::trusted, &untrusted, nullptr}, pieces);
+    for (const AddedPiece& piece : pieces) {
+      const bool first = piece.text.data() == part.text.data();
+      if (piece.id >= 0)
+        out.push_back(piece.id);
+      else
+        encode_piece({piece.text, part.at_start && first}, &control_ids, {ControlRule::Kind::none},
+                     out);
+    }
+  }
+
   TokenizerTables tables;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
-  AddedMatcher raw, normalized;
+  AddedMatcher raw, normalized,
+      unnormalized;  // the last: contents of `normalized` as they are written
   std::unique_ptr<WordModel> model;
   Decoder decoder;
   bool bytes_level;
@@ -217,6 +278,10 @@ void append(Encoding& out, const std::vector<std::int32_t>& ids, std::int32_t ty
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text,
                                             const EncodeOptions& options) const {
   return encode_typed(text, options).ids;
+}
+
+std::vector<std::int32_t> Tokenizer::encode(const base::MarkedText& text) const {
+  return state_->encode_marked(text);
 }
 
 Encoding Tokenizer::encode_typed(std::string_view text, const EncodeOptions& options) const {
@@ -266,6 +331,10 @@ const Decoder& Tokenizer::decoder() const {
 bool Tokenizer::is_special(std::int32_t id) const {
   const auto found = state_->added_of_id.find(id);
   return found != state_->added_of_id.end() && state_->added[found->second].special;
+}
+
+bool Tokenizer::is_control(std::int32_t id) const {
+  return state_->control_ids.contains(id);
 }
 
 std::int32_t Tokenizer::id_of(std::string_view token_content) const {

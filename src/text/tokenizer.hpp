@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/marked_text.hpp"
 #include "contract/contract.hpp"
 #include "text/decoder.hpp"
 
@@ -41,6 +42,11 @@ class Tokenizer {
   // Text must be valid UTF-8 for non-byte-level models; byte-level ones take any bytes.
   std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
+  // A rendered chat: control tokens are those that lie wholly in trusted bytes, all else sees one
+  // unbroken text, so that for text without control tokens of its own the ids are those of
+  // encode(text, {.add_special = false}).
+  std::vector<std::int32_t> encode(const base::MarkedText& text) const;
+
   // With token types; of two texts in one input (an error when the description has no pair).
   Encoding encode_typed(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_pair(std::string_view first, std::string_view second,
@@ -55,6 +61,7 @@ class Tokenizer {
   bool has_text(std::int32_t id) const;  // false for ids outside the vocabulary and unused ones
   const Decoder& decoder() const;
   bool is_special(std::int32_t id) const;
+  bool is_control(std::int32_t id) const;  // special, or markup by its look (EncodeOptions)
   std::int32_t id_of(
       std::string_view token_content) const;  // added tokens and vocabulary; -1 when unknown
   std::size_t size() const;                   // largest id + 1

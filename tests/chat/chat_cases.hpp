@@ -11,12 +11,18 @@ namespace quern::tests {
 
 constexpr std::int32_t kEnd = 99, kAnswer = 98;
 
+inline chat::Message said(std::string role, std::string text, std::string thoughts = "") {
+  chat::Message m = chat::message(std::move(role), std::move(text));
+  if (!thoughts.empty()) m.reasoning_content = chat::message("", std::move(thoughts)).content;
+  return m;
+}
+
 // <role> content <end>, one token a character; the last token opens the answer.
 inline Ids rendered(const std::vector<chat::Message>& messages) {
   Ids ids;
   for (const chat::Message& m : messages) {
     ids.push_back(m.role == "system" ? 95 : m.role == "user" ? 96 : kAnswer);
-    for (const char c : m.content) ids.push_back(static_cast<unsigned char>(c) % 95);
+    for (const char c : m.content.text) ids.push_back(static_cast<unsigned char>(c) % 95);
     ids.push_back(kEnd);
   }
   ids.push_back(kAnswer);
@@ -34,8 +40,8 @@ inline chat::Conversation chat_of(std::size_t n_turns, std::size_t length = 12) 
   chat::Conversation c;
   c.set_system("system");
   for (std::size_t i = 0; i < n_turns; ++i) {
-    c.add({"user", text_of(random_ids(length, 95, static_cast<std::uint32_t>(2 * i))), ""});
-    c.add({"assistant", text_of(random_ids(length, 95, static_cast<std::uint32_t>(2 * i + 1))), ""});
+    c.add(said("user", text_of(random_ids(length, 95, static_cast<std::uint32_t>(2 * i)))));
+    c.add(said("assistant", text_of(random_ids(length, 95, static_cast<std::uint32_t>(2 * i + 1)))));
   }
   return c;
 }

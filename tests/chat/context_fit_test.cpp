@@ -25,7 +25,7 @@ TEST_CASE("policy error refuses, and names both numbers", "[overflow]") {
   ContextFit fit({OverflowPolicy::error, 0, 4}, 100);
   chat::Conversation c = chat_of(3);  // 8 + 3 * 28 + 1 = 93 tokens
   CHECK(fit.fit(c.messages(), 1, rendered).ids == rendered(c.messages()));
-  c.add({"user", "12345", ""});
+  c.add(said("user", "12345"));
   try {
     fit.fit(c.messages(), 1, rendered);
     FAIL("no error");
@@ -42,7 +42,7 @@ TEST_CASE("policy truncate drops the oldest whole turns after the system message
   FitResult result = fit.fit(c.messages(), 10, rendered);
   CHECK(result.ids == rendered(c.messages()));
   CHECK_FALSE(result.report);
-  c.add({"user", "another one", ""});  // 190: not with room for 11
+  c.add(said("user", "another one"));  // 190: not with room for 11
   CHECK(fit.fit(c.messages(), 10, rendered).ids.size() == 190);
   result = fit.fit(c.messages(), 11, rendered);
   REQUIRE(result.report);
@@ -54,13 +54,13 @@ TEST_CASE("policy truncate drops the oldest whole turns after the system message
   CHECK(fit.n_dropped_messages() == 4);
 
   // It grows: the same turns stay away, without a word, until it is full again.
-  c.add({"assistant", text_of(random_ids(12, 95, 90)), ""});
-  c.add({"user", "so", ""});
+  c.add(said("assistant", text_of(random_ids(12, 95, 90))));
+  c.add(said("user", "so"));
   result = fit.fit(c.messages(), 11, rendered);
   CHECK_FALSE(result.report);
   CHECK(result.ids == rendered(without_turns(c, 2)));
-  c.add({"assistant", text_of(random_ids(50, 95, 91)), ""});
-  c.add({"user", "so", ""});
+  c.add(said("assistant", text_of(random_ids(50, 95, 91))));
+  c.add(said("user", "so"));
   result = fit.fit(c.messages(), 11, rendered);
   REQUIRE(result.report);
   CHECK(result.report->n_dropped > result.report->n_new);
@@ -81,10 +81,10 @@ TEST_CASE("policy truncate drops the oldest whole turns after the system message
 TEST_CASE("the last turn is never dropped: a message that cannot fit is refused", "[overflow]") {
   ContextFit fit({OverflowPolicy::truncate, 0, 4}, 100);
   chat::Conversation c = chat_of(4);
-  c.add({"user", std::string(95, 'x'), ""});
+  c.add(said("user", std::string(95, 'x')));
   CHECK_THROWS_AS(fit.fit(c.messages(), 1, rendered), base::Error);
   c.undo();
-  c.add({"user", std::string(80, 'x'), ""});  // fits, though not with a quarter free
+  c.add(said("user", std::string(80, 'x')));  // fits, though not with a quarter free
   CHECK(fit.fit(c.messages(), 1, rendered).ids.size() == 91);
 }
 
@@ -93,12 +93,12 @@ TEST_CASE("tools and answers go with the turn they belong to", "[overflow]") {
   chat::Conversation c;
   c.set_system("s");
   for (int i = 0; i < 3; ++i) {
-    c.add({"user", std::string(10, 'u'), ""});
-    c.add({"assistant", std::string(5, 'c'), ""});
-    c.add({"tool", std::string(5, 't'), ""});
-    c.add({"assistant", std::string(10, 'a'), ""});
+    c.add(said("user", std::string(10, 'u')));
+    c.add(said("assistant", std::string(5, 'c')));
+    c.add(said("tool", std::string(5, 't')));
+    c.add(said("assistant", std::string(10, 'a')));
   }
-  c.add({"user", "end", ""});
+  c.add(said("user", "end"));
   const FitResult result = fit.fit(c.messages(), 1, rendered);
   std::vector<Message> kept = c.messages();
   kept.erase(kept.begin() + 1, kept.begin() + 9);
@@ -109,7 +109,7 @@ TEST_CASE("tools and answers go with the turn they belong to", "[overflow]") {
 TEST_CASE("an answer that fills the context drops turns and goes on", "[overflow]") {
   ContextFit fit({OverflowPolicy::truncate, 0, 4}, 100);
   chat::Conversation c = chat_of(2);
-  c.add({"user", "go on", ""});
+  c.add(said("user", "go on"));
   const Ids prompt = fit.fit(c.messages(), 1, rendered).ids;  // 8 + 56 + 7 + 1 = 72
   const Ids answer = random_ids(29, 95, 44);
   FitResult result = fit.fit_answer(c.messages(), joined_ids(prompt, answer), answer.size(), rendered);
@@ -130,7 +130,7 @@ TEST_CASE("shift and sinks drop tokens, in prompts and in answers alike", "[over
     fit.set_keep(8);  // the system message
     const std::size_t keep = policy == OverflowPolicy::shift ? 8 : 4;
     chat::Conversation c = chat_of(5);
-    c.add({"user", "go on", ""});
+    c.add(said("user", "go on"));
     const FitResult first = fit.fit(c.messages(), 5, rendered);
     REQUIRE(first.report);
     CHECK(first.report->first == keep);
@@ -139,8 +139,8 @@ TEST_CASE("shift and sinks drop tokens, in prompts and in answers alike", "[over
     const FitResult middle = fit.fit_answer(c.messages(), joined_ids(first.ids, answer), answer.size(), rendered);
     REQUIRE(middle.report);
     // The next turn renders everything, and finds the same tokens dropped.
-    c.add({"assistant", text_of(answer), ""});
-    c.add({"user", "x", ""});
+    c.add(said("assistant", text_of(answer)));
+    c.add(said("user", "x"));
     const FitResult next = fit.fit(c.messages(), 5, rendered);
     CHECK_FALSE(next.report);
     CHECK(first_ids(next.ids, middle.ids.size()) == middle.ids);

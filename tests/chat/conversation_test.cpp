@@ -2,7 +2,7 @@
 #include "chat/conversation.hpp"
 
 #include "base/error.hpp"
-#include "catch.hpp"
+#include "chat/chat_cases.hpp"
 #include "chat/conversation_json.hpp"
 
 namespace quern::tests {
@@ -17,15 +17,15 @@ Conversation turns(std::size_t n, bool system = true) {
   Conversation c;
   if (system) c.set_system("be brief");
   for (std::size_t i = 0; i < n; ++i) {
-    c.add({"user", "question " + std::to_string(i), ""});
-    c.add({"assistant", "answer " + std::to_string(i), "thought " + std::to_string(i)});
+    c.add(said("user", "question " + std::to_string(i)));
+    c.add(said("assistant", "answer " + std::to_string(i), "thought " + std::to_string(i)));
   }
   return c;
 }
 
 Words contents(const Conversation& c) {
   Words words;
-  for (const Message& m : c.messages()) words.push_back(m.content);
+  for (const Message& m : c.messages()) words.push_back(m.content.text);
   return words;
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("messages are edited, removed, taken back and asked again", "[conversa
   c.edit(2, "other");
   CHECK(contents(c) == Words{"be brief", "other", "answer 0", "question 1", "answer 1"});
   c.edit(3, "put into its mouth");
-  CHECK(c.messages()[2].reasoning.empty());
+  CHECK_FALSE(c.messages()[2].reasoning_content);
   c.erase(3);
   CHECK(contents(c) == Words{"be brief", "other", "question 1", "answer 1"});
   c.regenerate();
@@ -54,12 +54,12 @@ TEST_CASE("messages are edited, removed, taken back and asked again", "[conversa
 
 TEST_CASE("an answer grows as it comes", "[conversation]") {
   Conversation c = turns(0);
-  c.add({"user", "?", ""});
-  c.add({"assistant", "", ""});
+  c.add(said("user", "?"));
+  c.add(said("assistant", ""));
   c.append("", "hm");
   c.append("yes");
   c.append(", no", "m");
-  CHECK(c.messages().back() == Message{"assistant", "yes, no", "hmm"});
+  CHECK(c.messages().back() == said("assistant", "yes, no", "hmm"));
 }
 
 TEST_CASE("the system message comes, changes and goes", "[conversation]") {
@@ -68,7 +68,7 @@ TEST_CASE("the system message comes, changes and goes", "[conversation]") {
   c.set_system("a");
   REQUIRE(c.system() != nullptr);
   c.set_system("b");
-  CHECK(c.system()->content == "b");
+  CHECK(c.system()->content.text == "b");
   CHECK(c.size() == 3);
   c.clear(true);
   CHECK(contents(c) == Words{"b"});
@@ -83,7 +83,7 @@ TEST_CASE("a branch is a copy that goes its own way", "[conversation]") {
   const Conversation c = turns(3);
   Conversation branch = c.branch(3);
   CHECK(contents(branch) == Words{"be brief", "question 0", "answer 0"});
-  branch.add({"user", "elsewhere", ""});
+  branch.add(said("user", "elsewhere"));
   CHECK(c == turns(3));
   CHECK(c.branch(7) == c);
   CHECK(c.branch(0).empty());
@@ -121,7 +121,7 @@ TEST_CASE("token spans are true until their message or one before it changes", "
   c.erase(2);
   CHECK(n_spans(c) == 1);
   c = spanned();
-  c.add({"user", "x", ""});
+  c.add(said("user", "x"));
   CHECK(n_spans(c) == 5);
   c = spanned();
   c.append("more");
@@ -138,9 +138,13 @@ TEST_CASE("a conversation survives its JSON byte for byte", "[conversation]") {
   c.set_spans({{0, 5}, {5, 9}, {9, 9}});
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
-  c.add({"user", all, ""});
-  c.add({"assistant", "quotes \" \\ \n\t\x7f \xe2\x82\xac <|im_end|>", "\xff\xfe"});
-  c.add({"", "", ""});
+  c.add(said("user", all));
+  c.add(said("assistant", "quotes \" \\ \n\t\x7f \xe2\x82\xac <|im_end|>", "\xff\xfe"));
+  c.add(said("", ""));
+  Message calls = said("assistant", "<|call|>f()<|end|>");
+  calls.content.untrusted = {{8, 11}};  // the model's own tokens around it
+  calls.fields_json = R"({"tool_calls": [{"function": {"name": "f"}}]})";
+  c.add(calls);
   const std::string json = chat::write_conversation(c);
   const Conversation read = chat::read_conversation(json, "x");
   CHECK(read.messages() == c.messages());
@@ -184,6 +188,11 @@ TEST_CASE("JSON that is no conversation is refused", "[conversation]") {
   refused("[{\"role\": \"user\", \"content\": {\"hex\": \"0\"}}]");
   refused("[{\"role\": \"user\", \"content\": {\"hex\": \"0g\"}}]");
   refused("[{\"role\": \"user\", \"content\": {\"hex\": \"00\", \"x\": 1}}]");
+  refused("[{" + m + ", \"fields\": {}}]");
+  refused("[{" + m + ", \"fields\": \"[]\"}]");
+  refused("[{" + m + ", \"fields\": \"{\"}]");
+  for (const char* ranges : {"[[0, 4]]", "[[1, 1]]", "[[1, 2], [1, 3]]", "[[2, 3], [0, 1]]", "[1]", "{}", "[[0, 99999999999]]"})
+    refused(std::string(R"([{"role": "user", "content": {"text": "abc", "trusted": )") + ranges + "}}]");
   for (const char* span : {"[1]", "[2, 1]", "[-1, 3]", "[0, 1.5]", "[0, 1, 2]", "{}", "[0, 99999999999999999]", "null"})
     refused("[{" + m + ", \"tokens\": " + span + "}]");
   refused("[{" + m + ", \"tokens\": [0, 5]}, {" + m + ", \"tokens\": [4, 6]}]");

@@ -31,12 +31,12 @@ void check_refused(base::Bytes bytes, Session& session) {
 
 // One turn: the answer is added to the conversation.
 Ids take_turn(Session& session, Conversation& c, std::string question, std::size_t n) {
-  c.add({"user", std::move(question), ""});
+  c.add(said("user", std::move(question)));
   engine::GenerateOptions options;
   options.max_new_tokens = n;
   options.stop_ids = {95, 96, 97, kAnswer, kEnd, 100};
   const Ids ids = answer_greedily(session, rendered(c.messages()), options).ids;
-  c.add({"assistant", text_of(ids), ""});
+  c.add(said("assistant", text_of(ids)));
   return ids;
 }
 

@@ -1,6 +1,7 @@
 // Sampling: edge values of every option, total order, reproducible draws (reliability J10, J11).
 #include "sampling/sampler.hpp"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -175,6 +176,45 @@ TEST_CASE("ids beyond the allowed are never returned, whatever their logits", "[
   }
 }
 
+TEST_CASE("a constraint leaves what it allows, follows the answer and begins anew", "[sampler]") {
+  // Allows the ids from `first` on, below 70, one word of bits being too few on purpose.
+  struct From : sampling::Constraint {
+    std::int32_t first = 0;
+    std::vector<std::int32_t> accepted;
+    int restarts = 0;
+    std::array<std::uint64_t, 2> bits{};
+    std::span<const std::uint64_t> allowed() override {
+      bits = {};
+      for (std::size_t i = static_cast<std::size_t>(first); i < 70; ++i)
+        bits[i / 64] |= std::uint64_t{1} << (i % 64);
+      return {bits.data(), first < 64 ? std::size_t{2} : std::size_t{1}};
+    }
+    void accept(std::int32_t id) override { accepted.push_back(id); }
+    void restart() override { ++restarts; }
+  } from;
+  for (const double temperature : {0.0, 3.0}) {
+    Sampler sampler(plain(temperature), 200);
+    sampler.set_constraint(&from);
+    from.accepted.clear();
+    from.restarts = 0;
+    sampler.start(std::vector<std::int32_t>{1, 2});
+    CHECK((from.accepted.empty() && from.restarts == 1));
+    std::vector<float> logits(200, 0.0F);
+    logits[3] = logits[150] = 9;
+    for (from.first = 0; from.first < 64; from.first += 9)
+      for (int i = 0; i < 50; ++i) {
+        const std::int32_t id = sampler.sample(logits, 0);
+        CHECK((id >= from.first && id < 70));
+      }
+    sampler.accept(5);
+    CHECK(from.accepted == std::vector<std::int32_t>{5});
+    from.first = 64;  // allows nothing: its one word is empty
+    CHECK_THROWS_AS(sampler.sample(logits, 7), base::Error);
+    sampler.set_constraint(nullptr);
+    CHECK_NOTHROW(sampler.sample(logits, 7));
+  }
+}
+
 TEST_CASE("a seed fixes the draws, another seed changes them", "[sampler]") {
   const std::vector<float> logits = random_logits(1000, 5);
   const auto draws = [&](std::uint64_t seed) {
@@ -210,11 +250,18 @@ TEST_CASE("option values without a meaning are usage errors", "[sampler]") {
     }
     return false;
   };
-  CHECK(refused([](SamplerOptions& o) { o.temperature = -1; }));
   CHECK(refused([](SamplerOptions& o) { o.temperature = std::nan(""); }));
   CHECK(refused([](SamplerOptions& o) { o.top_p = 1.5; }));
   CHECK(refused([](SamplerOptions& o) { o.min_p = -0.1; }));
   CHECK(refused([](SamplerOptions& o) { o.repeat_penalty = 0; }));
+  CHECK(refused([](SamplerOptions& o) { o.repeat_last_n = -2; }));
+  CHECK(refused([](SamplerOptions& o) { o.dry_penalty_last_n = -2; }));
+  CHECK(refused([](SamplerOptions& o) { o.dynatemp_range = -0.5; }));
+  CHECK(refused([](SamplerOptions& o) { o.typical_p = std::nan(""); }));
+  CHECK(refused([](SamplerOptions& o) { o.xtc_probability = 1.5; }));
+  CHECK(refused([](SamplerOptions& o) { o.mirostat = 3; }));
+  CHECK(refused([](SamplerOptions& o) { o.adaptive_decay = 1; }));
+  CHECK(refused([](SamplerOptions& o) { o.logit_bias = {{0, kInfinity}}; }));
 }
 
 }  // namespace quern::tests

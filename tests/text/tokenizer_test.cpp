@@ -153,3 +153,76 @@ TEST_CASE("descriptions that disagree with themselves or the tables are refused"
   CHECK(refused([](auto& d) { d.added[0].content = ""; }));
   CHECK(refused([](auto& d) { d.added[0].content = std::string(2000, 'x'); }));
 }
+
+namespace {
+
+// "a[b]c" with the bytes in brackets marked as untrusted ("[[" is none).
+base::MarkedText marked(std::string_view text) {
+  base::MarkedText out;
+  for (const char c : text) {
+    if (c == '\x01') out.untrusted.push_back({out.text.size(), out.text.size()});
+    else if (c == '\x02') out.untrusted.back().end = out.text.size();
+    else out.text += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("control tokens of a marked text are those that lie wholly in trusted bytes") {
+  const Made made = make();
+  const text::Tokenizer tokenizer = made.tokenizer();
+  const text::EncodeOptions plain{.add_special = false, .parse_special = false};
+  const auto both = [&](std::string_view text) { return tokenizer.encode(text, {.add_special = false}); };
+  // Without user text, and with harmless user text: as one unbroken text.
+  CHECK(tokenizer.encode(marked("<|bos|>hello world</s>")) == both("<|bos|>hello world</s>"));
+  CHECK(tokenizer.encode(marked("<|bos|>hel\x01lo wor\x02ld</s>")) == both("<|bos|>hello world</s>"));
+  // A user's token is text; a piece of it is enough to spoil a match, and spoils no other.
+  CHECK(tokenizer.encode(marked("\x01<|bos|>\x02")) == tokenizer.encode("<|bos|>", plain));
+  CHECK(tokenizer.encode(marked("<|bos|\x01>\x02")) == tokenizer.encode("<|bos|>", plain));
+  CHECK(tokenizer.encode(marked("\x01<\x02|bos|>")) == tokenizer.encode("<|bos|>", plain));
+  CHECK(tokenizer.encode(marked("\x01<think>\x02")) == tokenizer.encode("<think>", plain));
+  Ids want = tokenizer.encode("x<|bos|>", plain);
+  want.push_back(kEnd);
+  CHECK(tokenizer.encode(marked("\x01x<|bos|>\x02</s>")) == want);
+  want = tokenizer.encode("<|bo", plain);
+  want.push_back(kBos);
+  CHECK(tokenizer.encode(marked("\x01<|bo\x02<|bos|>")) == want);
+  // What is no control token is found anywhere.
+  CHECK(tokenizer.encode(marked("\x01a   Dokument\x02")) == both("a   Dokument"));
+}
+
+TEST_CASE("a longer match that reaches into user text leaves the shorter one") {
+  Made made = make();
+  made.description.added.push_back({"</s>x", 1005, true, false, false, false, false});
+  made.description.added.push_back({"y<|bos|>", 1006, true, false, false, false, false});
+  const text::Tokenizer tokenizer = made.tokenizer();
+  const text::EncodeOptions plain{.add_special = false, .parse_special = false};
+  Ids want = {kEnd};
+  const Ids x = tokenizer.encode("x", plain);
+  want.insert(want.end(), x.begin(), x.end());
+  CHECK(tokenizer.encode(marked("</s>\x01x\x02")) == want);
+  CHECK(tokenizer.encode(marked("</s>x")) == Ids{1005});
+  Ids end = tokenizer.encode("y", plain);
+  end.push_back(kBos);
+  CHECK(tokenizer.encode(marked("\x01y\x02<|bos|>")) == end);
+}
+
+TEST_CASE("marks survive a normalizer") {
+  Made made = make();
+  made.description.byte_level = true;
+  made.description.normalizers = {"lowercase"};
+  const text::Tokenizer tokenizer = made.tokenizer();  // <think> is searched in normalized text
+  const text::EncodeOptions plain{.add_special = false, .parse_special = false};
+  Ids want = tokenizer.encode("a<think>b", plain);
+  want.push_back(kThink);
+  CHECK(tokenizer.encode(marked("\x01a<think>b\x02<think>")) == want);
+  want.insert(want.begin(), kThink);
+  CHECK(tokenizer.encode(marked("<think>\x01a<think>b\x02<think>")) == want);
+  // "<THINK>" becomes a token only by being normalized: the user's does not.
+  want = {kThink};
+  const Ids rest = tokenizer.encode("<think>", plain);
+  want.insert(want.end(), rest.begin(), rest.end());
+  CHECK(tokenizer.encode(marked("<think>\x01<THINK>\x02")) == want);
+  CHECK(tokenizer.encode(marked("<think>A\x01b\x02")) == tokenizer.encode("<think>Ab", {.add_special = false}));
+}

@@ -14,15 +14,21 @@ namespace quern::tool {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kAliases = {{
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-ub", "--ubatch-size"},
     {"-sys", "--system-prompt"},
+    {"-sysf", "--system-prompt-file"},
+    {"-st", "--single-turn"},
+    {"-mli", "--multiline-input"},
+    {"-co", "--color"},
+    {"-rea", "--reasoning"},
     {"-no-cnv", "--no-conversation"},
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
     {"-tb", "--threads-batch"},
+    {"-jf", "--json-schema-file"},
 }};
 
 }  // namespace

@@ -1,49 +1,47 @@
-// The answer of `quern run` on standard output: text or ids as they come, or one JSON object at the end.
+// The answers of `quern run` on standard output, and nothing else there: text or ids as they come,
+// JSON when an answer (jsonl) or all of them (json) are done. docs/RUN.md has the formats.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/session.hpp"
+#include "answer.hpp"
 #include "run_options.hpp"
-#include "text/text_stream.hpp"
 
 namespace quern::tool {
+
+// What JSON says of an answer beside the answer itself.
+struct AnswerFacts {
+  std::size_t index = 0;  // of the prompt, from 0
+  std::size_t prompt_tokens = 0;
+  std::uint64_t seed = 0;
+  bool greedy = false;
+  std::string search;        // how it was generated, for people
+  std::string timings_json;
+};
 
 class AnswerPrinter {
  public:
   AnswerPrinter(const LoadedModel& loaded, const RunOptions& options);
 
-  // A token of the one answer that is being generated; false when the user wants to stop.
-  bool token(std::int32_t id);
-  // The answers of a search, best first, without their end tokens; one line each.
-  void answers(const std::vector<engine::Hypothesis>& hypotheses, const std::vector<std::int32_t>& ends);
-
-  struct Summary {
-    engine::FinishReason reason;
-    std::size_t prompt_tokens;
-    std::string search;       // how it was generated, for people
-    std::string timings_json;
-  };
-  void finish(const Summary& summary);
+  // An answer to the prompt of this name begins; echo: what is shown before it.
+  void begin(const std::string& name, const std::string& echo);
+  void show(const std::string& piece);   // text as it comes
+  void id(std::int32_t id);              // ids as they come
+  // One answer, or those of a search, best first (which were not shown yet).
+  void end(const std::vector<Answer>& answers, bool searched, const AnswerFacts& facts);
+  // All are done.
+  void finish();
 
  private:
-  struct Answer {
-    std::string text;
-    std::vector<std::int32_t> ids;
-    float score;
-  };
-
-  void show(const std::string& piece);
-  Answer decoded(const engine::Hypothesis& hypothesis, const std::vector<std::int32_t>& ends) const;
+  void show_searched(const std::vector<Answer>& answers);
 
   const LoadedModel& loaded_;
   const RunOptions& options_;
-  std::optional<text::TextStream> stream_;  // none without a tokenizer
-  std::string text_;
-  std::vector<std::int32_t> ids_;
-  std::vector<Answer> answers_;  // of a search
+  const bool list_;
+  std::size_t n_begun_ = 0, n_ids_ = 0;
+  std::string echo_;
+  std::vector<std::string> objects_;  // JSON, until finish()
 };
 
 }  // namespace quern::tool

@@ -23,6 +23,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"chat", cmd_chat, "a conversation in the terminal, with editing, history and sessions"},
     {"run", cmd_run, "answer a prompt, printing tokens as they come and a timing table"},
     {"embed", cmd_embed, "texts to vectors, as JSON lines or a NumPy array"},
     {"classify", cmd_classify, "labels of texts, or of each of their tokens, with probabilities"},
@@ -31,6 +32,8 @@ constexpr Command kCommands[] = {
     {"verify", cmd_verify, "check a model: checksums, shapes, causality, kernels, cache, positions"},
     {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},
     {"logits", cmd_logits, "write the logits of every position as a NumPy array"},
+    {"template", cmd_template, "print what a chat template makes of messages; needs no weights"},
+    {"grammar", cmd_grammar, "what a grammar, JSON schema or regular expression allows; needs no model"},
     {"tokenize", cmd_tokenize, "text to token ids and back; needs no weights"},
 };
 
@@ -45,6 +48,7 @@ void print_help(std::ostream& out) {
   out << "\nexamples:\n"
          "  quern-convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2     make a model directory\n"
          "  quern run -m smollm2 -p \"What is the capital of France?\"  ask it\n"
+         "  quern chat -m smollm2                                     talk with it\n"
          "  quern inspect -m smollm2                                  what is inside\n"
          "  quern bench -m smollm2 -p 512 -n 128                      how fast it runs here\n"
          "\nexit codes: 0 done, 1 some items failed, 2 usage, 3 input rejected, 4 environment, 70 internal\n";

@@ -1,0 +1,15 @@
+# models/chat/*.jinja become one C++ table of (name, text): the chat formats known by name.
+file(GLOB QUERN_TEMPLATES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/chat/*.jinja)
+set(templates_cpp ${CMAKE_BINARY_DIR}/generated/templates.cpp)
+set(body "#include \"chat/template_table.hpp\"\nnamespace quern::chat {\n")
+string(APPEND body "const EmbeddedTemplate kEmbeddedTemplates[] = {\n")
+foreach(file ${QUERN_TEMPLATES})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  get_filename_component(stem ${file} NAME_WE)
+  file(READ ${file} text)  # none is near the 65,536 characters of one literal
+  string(APPEND body "  {\"${stem}\", R\"~JINJA~(${text})~JINJA~\"},\n")
+endforeach()
+string(APPEND body "};\nconst std::size_t kEmbeddedTemplateCount = sizeof(kEmbeddedTemplates) / sizeof(kEmbeddedTemplates[0]);\n}\n")
+file(GENERATE OUTPUT ${templates_cpp} CONTENT "${body}")
+add_library(quern_templates OBJECT ${templates_cpp})
+target_include_directories(quern_templates PRIVATE ${PROJECT_SOURCE_DIR}/src)

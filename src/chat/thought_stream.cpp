@@ -1,0 +1,118 @@
+#include "chat/thought_stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace quern::chat {
+
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+// Length of the longest end of `text` that begins `mark`.
+std::size_t begun_mark(std::string_view text, std::string_view mark) {
+  for (std::size_t n = std::min(text.size(), mark.size()); n > 0; --n)
+    if (text.ends_with(mark.substr(0, n))) return n;
+  return 0;
+}
+
+void add(std::vector<AnswerPiece>& out, bool thought, std::string text) {
+  if (text.empty()) return;
+  if (!out.empty() && out.back().thought == thought)
+    out.back().text += text;
+  else
+    out.push_back({thought, std::move(text)});
+}
+
+}  // namespace
+
+ThoughtStream::ThoughtStream(ThoughtMarks marks, bool opened)
+    : marks_(std::move(marks)),
+      state_(marks_.close.empty() ? State::answer : opened ? State::thought : State::start) {}
+
+std::vector<AnswerPiece> ThoughtStream::push(std::string_view text) {
+  held_ += text;
+  std::vector<AnswerPiece> out;
+  while (!held_.empty() && step(out)) {
+  }
+  return out;
+}
+
+// One move of the state machine; false when more text is needed.
+bool ThoughtStream::step(std::vector<AnswerPiece>& out) {
+  switch (state_) {
+    case State::start: return at_start(false);
+    case State::thought: return inside_thought(out);
+    case State::answer_start: {
+      const std::size_t first = held_.find_first_not_of("\r\n");
+      held_.erase(0, first);
+      if (first == std::string::npos) return false;
+      state_ = State::answer;
+      return true;
+    }
+    case State::answer: add(out, false, std::exchange(held_, {})); return false;
+  }
+  return false;
+}
+
+// Whether a mark stands first. last: nothing will follow that could complete one.
+bool ThoughtStream::at_start(bool last) {
+  const std::size_t space = std::min(held_.find_first_not_of(kSpace), held_.size());
+  const std::string_view rest = std::string_view(held_).substr(space);
+  for (const std::string* mark : {&marks_.open, &marks_.answer}) {
+    if (mark->empty()) continue;
+    if (rest.starts_with(*mark)) {
+      state_ = mark == &marks_.open ? State::thought : State::answer_start;
+      held_.erase(0, space + mark->size());
+      return true;
+    }
+    if (!last && mark->starts_with(rest)) return false;
+  }
+  state_ = State::answer;
+  return true;
+}
+
+bool ThoughtStream::inside_thought(std::vector<AnswerPiece>& out) {
+  if (!begun_) {
+    held_.erase(0, std::min(held_.find_first_not_of(kSpace), held_.size()));
+    if (held_.empty()) return false;
+    // A thought may open with the mark that its prompt wrote already.
+    if (!marks_.open.empty() && held_.starts_with(marks_.open)) {
+      held_.erase(0, marks_.open.size());
+      return true;
+    }
+    if (marks_.open.starts_with(held_)) return false;
+  }
+  const std::size_t end = held_.find(marks_.close);
+  std::size_t ready = end != std::string::npos ? end : held_.size() - begun_mark(held_, marks_.close);
+  // White space at the end waits: it may belong to the closing mark.
+  const std::size_t last = ready == 0 ? std::string::npos : held_.find_last_not_of(kSpace, ready - 1);
+  const std::size_t shown = last == std::string::npos ? 0 : last + 1;
+  add(out, true, held_.substr(0, shown));
+  begun_ = begun_ || shown > 0;
+  if (end == std::string::npos) {
+    held_.erase(0, shown);
+    return false;
+  }
+  held_.erase(0, end + marks_.close.size());
+  closed_ = true;
+  state_ = State::answer_start;
+  return true;
+}
+
+std::vector<AnswerPiece> ThoughtStream::finish() {
+  std::vector<AnswerPiece> out;
+  if (state_ == State::start && !held_.empty()) {
+    at_start(true);
+    while (!held_.empty() && step(out)) {
+    }
+  }
+  if (state_ == State::thought) {
+    held_.erase(held_.find_last_not_of(kSpace) + 1);
+    add(out, true, std::exchange(held_, {}));
+  }
+  held_.clear();
+  return out;
+}
+
+}  // namespace quern::chat

@@ -1,0 +1,98 @@
+// Filters that lay out text: indent, center, truncate, wordwrap.
+#include <algorithm>
+
+#include "base/strings.hpp"
+#include "jinja/access.hpp"
+#include "jinja/builtins.hpp"
+#include "jinja/operators.hpp"
+#include "jinja/print.hpp"
+#include "jinja/text_tools.hpp"
+
+namespace quern::jinja {
+
+namespace {
+
+bool flag(Interpreter& run, const Arguments& a, std::size_t index, bool otherwise) {
+  const Value* value = a.get(index);
+  return value != nullptr ? truth(run, *value) : otherwise;
+}
+
+const Text& need_text(Interpreter& run, const Value& v, std::string_view filter) {
+  if (is_undefined(v)) run.undefined_used(v);
+  const Text* text = as_text(v);
+  if (text == nullptr) throw Fault(base::cat(filter, ": expected str, got ", type_name(v)));
+  return *text;
+}
+
+Value filter_indent(Interpreter& run, const Value& v, Arguments& a) {
+  a.bind("indent", {"width", "first", "blank"});
+  const Text& text = need_text(run, v, "indent");
+  TextRef indention;
+  if (a.get(0) != nullptr && as_text(*a.get(0)) != nullptr) {
+    indention = std::get<TextRef>(*a.get(0));
+  } else {
+    const std::int64_t width = a.get(0) != nullptr ? need_integer(*a.get(0), "indent") : 4;
+    indention = padded(run, Text(),
+                       static_cast<std::size_t>(std::clamp<std::int64_t>(width, 0, INT32_MAX)), 0);
+  }
+  const bool blank = flag(run, a, 2, false);
+  TextBuilder with_end;  // the reference adds a line end before it splits
+  with_end.append(text);
+  with_end.append("\n");
+  const Text whole = with_end.take();
+  TextBuilder builder;
+  if (flag(run, a, 1, false)) builder.append(*indention);
+  bool first = true;
+  for (const LineRange& line : split_lines(whole)) {
+    if (!first) builder.append("\n");
+    if (!first && (blank || line.end > line.begin)) builder.append(*indention);
+    builder.append(whole, line.begin, line.end);
+    run.heap().check_text(builder.size());
+    first = false;
+  }
+  return run.heap().text(builder, text.markup);
+}
+
+Value filter_center(Interpreter& run, const Value& v, Arguments& a) {
+  a.bind("center", {"width"});
+  const TextRef text = soft_text(run, v);
+  const std::int64_t width = a.integer_or(0, 80), size = length(run, text);
+  if (width <= size) return text;
+  if (width > INT32_MAX) run.heap().check_text(SIZE_MAX);
+  const std::int64_t pad = width - size, left = pad / 2 + (pad & width & 1);
+  return padded(run, *text, static_cast<std::size_t>(left), static_cast<std::size_t>(pad - left));
+}
+
+Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
+  a.bind("truncate", {"length", "killwords", "end", "leeway"});
+  const Text& text = need_text(run, v, "truncate");
+  const std::int64_t most = a.integer_or(0, 255), leeway = a.integer_or(3, 5);
+  const Text dots("...");
+  const Text& end = a.text(2) != nullptr ? *a.text(2) : dots;
+  const auto end_size = static_cast<std::int64_t>(char_count(end));
+  if (most < end_size)
+    throw Fault(base::cat("truncate: expected length >= ", end_size, ", got ", most));
+  if (leeway < 0) throw Fault(base::cat("truncate: expected leeway >= 0, got ", leeway));
+  const auto size = static_cast<std::int64_t>(char_count(text));
+  if (size - leeway <= most) return v;
+  std::size_t cut = byte_of_char(text, static_cast<std::size_t>(most - end_size));
+  if (!flag(run, a, 1, false)) {
+    const std::size_t space = std::string_view(text.bytes).substr(0, cut).rfind(' ');
+    if (space != std::string_view::npos) cut = space;
+  }
+  TextBuilder builder;
+  builder.append(text, 0, cut);
+  builder.append(end);
+  return run.heap().text(builder, text.markup);
+}
+
+constexpr Filter kFilters[] = {
+    {"center", filter_center}, {"indent", filter_indent}, {"truncate", filter_truncate}};
+
+}  // namespace
+
+std::span<const Filter> layout_filters() {
+  return kFilters;
+}
+
+}  // namespace quern::jinja

@@ -1,0 +1,184 @@
+#include "sampling/candidates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.hpp"
+#include "sampling/fast_exp.hpp"
+
+namespace quern::sampling {
+
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+// Logits looked at together: if none of a block can be wanted, one comparison is all it costs.
+constexpr std::size_t kBlock = 64;
+
+float largest_of(const float* values, std::size_t n) {
+  if (n < kBlock) return *std::max_element(values, values + n);
+  float lanes[16];  // independent, so that the compiler makes vectors of them
+  for (std::size_t j = 0; j < 16; ++j) lanes[j] = values[j];
+  for (std::size_t i = 16; i < kBlock; i += 16)
+    for (std::size_t j = 0; j < 16; ++j)
+      lanes[j] = values[i + j] > lanes[j] ? values[i + j] : lanes[j];
+  for (std::size_t width = 8; width > 0; width /= 2)
+    for (std::size_t j = 0; j < width; ++j)
+      lanes[j] = lanes[j + width] > lanes[j] ? lanes[j + width] : lanes[j];
+  return lanes[0];
+}
+
+// visit(id, logit) of every logit >= *threshold, by id; visit may raise the threshold.
+template <class Visit>
+void visit_at_least(std::span<const float> row, const float* threshold, Visit visit) {
+  for (std::size_t begin = 0; begin < row.size(); begin += kBlock) {
+    const std::size_t n = std::min(kBlock, row.size() - begin);
+    if (largest_of(&row[begin], n) < *threshold) continue;
+    for (std::size_t i = begin; i < begin + n; ++i)
+      if (row[i] >= *threshold) visit(static_cast<std::int32_t>(i), row[i]);
+  }
+}
+
+}  // namespace
+
+Candidates::Candidates(std::size_t vocab_size) : slots_(vocab_size, 0) {
+  list_.reserve(vocab_size);
+  top_.reserve(std::min(vocab_size, kMostTop));
+  weights_.reserve(vocab_size);
+}
+
+bool Candidates::start(std::span<float> row) {
+  row_ = row;
+  gathered_ = sorted_ = false;
+  temperature_ = 1;
+  list_.clear();
+  return std::any_of(row.begin(), row.end(), [](float logit) { return logit != kNever; });
+}
+
+void Candidates::gather() {
+  if (gathered_) return;
+  gathered_ = true;
+  for (std::size_t i = 0; i < row_.size(); ++i)
+    if (row_[i] != kNever) list_.push_back({row_[i], static_cast<std::int32_t>(i)});
+  QUERN_ASSERT(!list_.empty());
+}
+
+std::span<const Candidate> Candidates::list() {
+  gather();
+  return list_;
+}
+
+Candidate Candidates::best() {
+  if (sorted_) return list_.front();
+  if (gathered_) return *std::min_element(list_.begin(), list_.end(), before);
+  Candidate best{kNever, 0};
+  float threshold = std::numeric_limits<float>::lowest();
+  visit_at_least(row_, &threshold, [&](std::int32_t id, float logit) {
+    if (logit <= best.logit) return;  // equal ones: the first is the lowest id
+    best = {logit, id};
+    threshold = logit;
+  });
+  return best;
+}
+
+void Candidates::sort() {
+  gather();
+  if (!sorted_) std::sort(list_.begin(), list_.end(), before);
+  sorted_ = true;
+}
+
+// A heap whose front is the worst of the k kept so far; few of a row ever enter it.
+std::span<const Candidate> Candidates::top(std::size_t k) {
+  QUERN_ASSERT(k > 0 && k <= kMostTop);
+  if (sorted_) return std::span<const Candidate>(list_).first(std::min(k, list_.size()));
+  top_.clear();
+  float threshold = std::numeric_limits<float>::lowest();
+  const auto visit = [&](std::int32_t id, float logit) {
+    const Candidate candidate{logit, id};
+    if (top_.size() == k) {
+      if (!before(candidate, top_.front())) return;
+      std::pop_heap(top_.begin(), top_.end(), before);
+      top_.pop_back();
+    }
+    top_.push_back(candidate);
+    std::push_heap(top_.begin(), top_.end(), before);
+    if (top_.size() == k) threshold = top_.front().logit;
+  };
+  if (gathered_) {
+    for (const Candidate& c : list_)
+      if (c.logit >= threshold) visit(c.id, c.logit);
+  } else {
+    visit_at_least(row_, &threshold, visit);
+  }
+  std::sort_heap(top_.begin(), top_.end(), before);
+  return top_;
+}
+
+void Candidates::keep_best(std::size_t k) {
+  k = std::max<std::size_t>(k, 1);
+  if (!gathered_ && k <= kMostTop && k < row_.size()) {
+    top(k);
+    list_.assign(top_.begin(), top_.end());
+    gathered_ = sorted_ = true;
+    return;
+  }
+  gather();
+  if (!sorted_ && k < list_.size()) {
+    std::nth_element(list_.begin(), list_.begin() + static_cast<std::ptrdiff_t>(k), list_.end(),
+                     before);
+    list_.resize(k);
+  }
+  sort();
+  list_.resize(std::min(k, list_.size()));
+}
+
+void Candidates::keep_at_least(double threshold) {
+  if (gathered_) {
+    keep_if([&](std::size_t i) { return double{list_[i].logit} >= threshold; });
+    return;
+  }
+  // The float below it: no logit that is wanted can be smaller.
+  const float low = std::max(std::nextafter(static_cast<float>(threshold), kNever),
+                             std::numeric_limits<float>::lowest());
+  gathered_ = true;
+  visit_at_least(row_, &low, [&](std::int32_t id, float logit) {
+    if (double{logit} >= threshold) list_.push_back({logit, id});
+  });
+}
+
+Candidates::Weights Candidates::weights() {
+  const double largest = best().logit;
+  const std::span<const Candidate> all = list();
+  weights_.resize(all.size());
+  constexpr std::size_t kFew = 4096;
+  if (all.size() <= kFew) {
+    double total = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      total += weights_[i] = std::exp((all[i].logit - largest) / temperature_);
+    return {weights_, total};
+  }
+  // Four sums, in blocks that stay in the nearest cache; their order depends on the place alone.
+  const auto scale = static_cast<float>(1 / temperature_), top = static_cast<float>(largest);
+  double sums[4] = {};
+  for (std::size_t begin = 0; begin < all.size(); begin += kBlock) {
+    const std::size_t n = std::min(kBlock, all.size() - begin);
+    float block[kBlock];
+    for (std::size_t i = 0; i < n; ++i) block[i] = (all[begin + i].logit - top) * scale;
+    for (std::size_t i = n; i < kBlock; ++i) block[i] = kLeastExponent;
+    for (float& x : block) x = fast_exp(x);
+    for (std::size_t i = 0; i < n; ++i) weights_[begin + i] = block[i];
+    for (std::size_t i = n; i < kBlock; ++i) block[i] = 0;
+    for (std::size_t i = 0; i < kBlock; i += 4)
+      for (std::size_t j = 0; j < 4; ++j) sums[j] += block[i + j];
+  }
+  return {weights_, (sums[0] + sums[1]) + (sums[2] + sums[3])};
+}
+
+void Candidates::settle_temperature() {
+  if (temperature_ == 1) return;
+  gather();
+  for (Candidate& c : list_) c.logit = bounded(c.logit / temperature_);
+  temperature_ = 1;
+}
+
+}  // namespace quern::sampling

@@ -1,0 +1,89 @@
+#include "chat/thought_stream.hpp"
+
+#include <random>
+
+#include "catch.hpp"
+
+using namespace quern::chat;
+
+namespace {
+
+using Pieces = std::vector<AnswerPiece>;
+
+const ThoughtMarks kThink{"<think>", "</think>", ""};
+const ThoughtMarks kChannels{"<|channel|>analysis<|message|>",
+                             "<|end|><|start|>assistant<|channel|>final<|message|>",
+                             "<|channel|>final<|message|>"};
+
+void append(Pieces& all, const Pieces& more) {
+  for (const AnswerPiece& piece : more) {
+    if (!all.empty() && all.back().thought == piece.thought)
+      all.back().text += piece.text;
+    else
+      all.push_back(piece);
+  }
+}
+
+Pieces parts(const ThoughtMarks& marks, bool opened, std::string_view text) {
+  ThoughtStream stream(marks, opened);
+  Pieces all = stream.push(text);
+  append(all, stream.finish());
+  return all;
+}
+
+struct Case {
+  ThoughtMarks marks;
+  bool opened;
+  std::string_view text;
+  Pieces pieces;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {kThink, false, "<think>\nwhy\n</think>\n\nso", {{true, "why"}, {false, "so"}}},
+      {kThink, false, "\n <think>why</think>so", {{true, "why"}, {false, "so"}}},
+      {kThink, true, "why\n\nnot\n</think>\n\n so\n", {{true, "why\n\nnot"}, {false, " so\n"}}},
+      {kThink, true, "<think>\nwhy</think>so", {{true, "why"}, {false, "so"}}},
+      {kThink, false, "plain", {{false, "plain"}}},
+      {kThink, false, "  plain", {{false, "  plain"}}},
+      {kThink, false, "the tag <think> is </think> text", {{false, "the tag <think> is </think> text"}}},
+      {kThink, false, "<thin", {{false, "<thin"}}},
+      {kThink, false, "<thin ice>", {{false, "<thin ice>"}}},
+      {kThink, false, "<think>\n\n</think>\n\nso", {{false, "so"}}},
+      {kThink, false, "<think>a < b </ c</think>so", {{true, "a < b </ c"}, {false, "so"}}},
+      {kThink, false, "<think>cut off </thi", {{true, "cut off </thi"}}},
+      {kThink, false, "<think>", {}},
+      {kThink, false, "", {}},
+      {kChannels, false, "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>so",
+       {{true, "hm"}, {false, "so"}}},
+      {kChannels, false, "<|channel|>final<|message|>so", {{false, "so"}}},
+      {{"", "", ""}, false, "<think>x</think>", {{false, "<think>x</think>"}}},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("an answer is parted into thoughts and answer") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.text);
+    CHECK(parts(c.marks, c.opened, c.text) == c.pieces);
+  }
+}
+
+TEST_CASE("where the pieces are cut makes no difference") {
+  std::mt19937 random(5);
+  for (const Case& c : cases())
+    for (int round = 0; round < 50; ++round) {
+      ThoughtStream stream(c.marks, c.opened);
+      Pieces all;
+      for (std::size_t at = 0; at < c.text.size();) {
+        const std::size_t n = 1 + random() % (round == 0 ? 1 : 7);
+        append(all, stream.push(c.text.substr(at, n)));
+        at += n;
+      }
+      append(all, stream.finish());
+      CAPTURE(c.text);
+      CHECK(all == c.pieces);
+    }
+}

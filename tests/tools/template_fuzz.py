@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Random expressions and small templates, rendered by jinja2 and by quern: the same text, or an error in both.
+
+usage: template_fuzz.py BUILD_DIR [CASES [SEED]]      (2000 cases, seed 1)
+"""
+import datetime
+import json
+import random
+import sys
+import tempfile
+
+import harness
+
+harness.need("jinja2")
+import jinja2  # noqa: E402
+import jinja2.ext  # noqa: E402
+from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: E402
+
+CASES = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+
+VARIABLES = {
+    "s": "Hello World", "t": "  a,b,, c\n", "u": "Z\u00fcrich \u4f60\u597d \U0001f600", "e": "", "n": 7, "m": -3, "z": 0, "f": 2.5, "g": -0.1,
+    "yes": True, "no": False, "nil": None, "l": [3, 1, 2], "ls": ["b", "A", "c", "a"], "lm": [1, "x", None, 2.0, [1]], "le": [],
+    "d": {"a": 1, "b": [1, 2], "items": "I", "c": {"x": "y"}}, "de": {},
+    "ld": [{"k": "v", "n": 2}, {"k": "w", "n": 1}, {"k": "V"}], "q": "it's \"q\" <b>&\\ \t", "digits": "0042",
+}
+
+
+def environment():
+    env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols])
+    env.filters["tojson"] = lambda x, ensure_ascii=False, indent=None, separators=None, sort_keys=False: json.dumps(
+        x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def raise_exception(message):
+        raise jinja2.exceptions.TemplateError(message)
+
+    class TemplateDict:
+        def __call__(self, *args, **kwargs):
+            return dict(*args, **kwargs)
+    env.globals.update(raise_exception=raise_exception, dict=TemplateDict(), strftime_now=datetime.datetime(2026, 1, 15, 12).strftime)
+    return env
+
+
+class Generator:
+    def __init__(self, rng):
+        self.rng = rng
+        self.names = list(VARIABLES) + ["missing"]
+
+    def pick(self, *choices):
+        return self.rng.choice(choices)
+
+    def string(self):
+        return self.pick("'a'", "'b'", "' '", "','", "''", "'l'", "'Hello'", "'%s|%s'", "'x\\ny'", "'\\u00e9'", "\"q'\"", "'k'", "'n'", "'aXb'", "'-'", "'{}'", "'A b c'")
+
+    def number(self):
+        return self.pick("0", "1", "2", "3", "-1", "-2", "5", "10", "2.5", "0.5", "1e3", "1_000", "0x1f", "100")
+
+    def literal(self):
+        return self.pick(self.string(), self.number(), "true", "false", "none", "[]", "{}", "[1, 2, 3]", "['a', 'b']", "(1, 2)", "{'k': 1}", "{'a': 'b', 'n': 2}")
+
+    def expr(self, depth):
+        if depth <= 0:
+            return self.pick(self.literal(), self.rng.choice(self.names), self.rng.choice(self.names))
+        kind = self.rng.random()
+        sub = lambda: self.expr(depth - 1)  # noqa: E731
+        if kind < 0.14:
+            return f"({sub()} {self.pick('+', '-', '*', '/', '//', '%', '~', '~', '+', '**')} {sub()})"
+        if kind < 0.20:
+            return f"({sub()} {self.pick('==', '!=', '<', '<=', '>', '>=', 'in', 'not in')} {sub()})"
+        if kind < 0.24:
+            return f"({sub()} {self.pick('and', 'or')} {sub()})"
+        if kind < 0.27:
+            return f"({self.pick('not ', '-', '+')}{sub()})"
+        if kind < 0.31:
+            return f"({sub()} if {sub()} else {sub()})" if self.rng.random() < 0.8 else f"({sub()} if {sub()})"
+        if kind < 0.34:
+            return self.pick(f"[{sub()}, {sub()}]", f"({sub()}, {sub()})", f"{{{self.string()}: {sub()}, {self.string()}: {sub()}}}", f"[{sub()}]")
+        if kind < 0.40:
+            return f"{self.sub(depth)}[{self.pick(sub(), self.number(), self.string())}]"
+        if kind < 0.46:
+            part = lambda: self.pick("", "", "1", "-1", "2", "-2", "0", "10", "-10", "n")  # noqa: E731
+            return f"{self.sub(depth)}[{part()}:{part()}{self.pick('', ':', ':2', ':-1', ':-2', ':' + part())}]"
+        if kind < 0.50:
+            return f"{self.sub(depth)}.{self.pick('a', 'b', 'items', 'k', 'x', 'missing', 'n', 'c', 'upper', 'count')}"
+        if kind < 0.62:
+            return f"{self.sub(depth)}.{self.method(depth)}"
+        if kind < 0.70:
+            return f"({sub()} is {self.pick('', '', 'not ')}{self.test(depth)})"
+        return f"({self.sub(depth)}|{self.filter(depth)})"
+
+    def sub(self, depth):
+        text = self.expr(depth - 1)
+        return text if text[0] in "([{'\"" or text.isidentifier() else f"({text})"
+
+    def method(self, depth):
+        s, x, n = self.string(), self.expr(depth - 2), self.number()
+        return self.rng.choice([
+            "upper()", "lower()", "title()", "capitalize()", "strip()", "lstrip()", "rstrip()", f"strip({s})", f"rstrip({s})", f"lstrip({s})",
+            f"split({s})", "split()", f"split({s}, {n})", f"rsplit({s}, 1)", "rsplit()", "splitlines()", "splitlines(true)", f"replace({s}, {s})",
+            f"replace({s}, {self.string()}, {n})", f"startswith({s})", f"endswith({s})", f"startswith(({s}, 'H'))", f"find({s})", f"rfind({s})",
+            f"index({s})", f"count({s})", f"count({x})", f"index({x})", f"join({x})", f"partition({s})", f"rpartition({s})", "isdigit()", "isalpha()", "isalnum()",
+            "isspace()", "islower()", "isupper()", "istitle()", f"zfill({n})", f"ljust({n})", f"rjust({n}, '*')", f"center({n})", f"removeprefix({s})",
+            f"removesuffix({s})", "swapcase()", "casefold()", "expandtabs(4)", f"format({x}, {n})", "items()", "keys()", "values()", f"get({s})",
+            f"get({s}, {x})", "copy()", f"append({x})", f"pop()", f"find({s}, {n})", f"find({s}, {n}, {self.number()})", "isdecimal()", "isidentifier()", "isascii()",
+        ])
+
+    def test(self, depth):
+        x = self.expr(depth - 2)
+        return self.rng.choice([
+            "defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "true", "false", "mapping", "iterable", "sequence",
+            "callable", "lower", "upper", "odd", "even", f"divisibleby({self.number()})", f"eq({x})", f"ne({x})", f"lt({x})", f"gt {self.number()}", f"in({x})", f"equalto({x})",
+            f"ge({x})", "escaped"])
+
+    def filter(self, depth):
+        s, x, n = self.string(), self.expr(depth - 2), self.number()
+        return self.rng.choice([
+            "upper", "lower", "title", "capitalize", "trim", f"trim({s})", f"replace({s}, {self.string()})", f"replace({s}, {x}, 1)", "length", "count", "first", "last",
+            "list", "reverse|list", "string", "join", f"join({s})", f"join({s}, attribute='k')", "sort", "sort(reverse=true)", "sort(case_sensitive=true)",
+            "sort(attribute='n')", "sort(attribute='k')", "unique|list", "min", "max", "sum", "sum(attribute='n')", f"default({x})", f"default({x}, true)", "d('D')",
+            "int", f"int({n})", "float", f"float({n})", "abs", "round", f"round({n})", "round(1, 'ceil')", "round(0, 'floor')", "tojson", "tojson(indent=2)",
+            "tojson(ensure_ascii=true)", "tojson(sort_keys=true)", "tojson(separators=(',', ':'))", "items|list", "dictsort", "dictsort(by='value')", "dictsort(reverse=true)",
+            f"map('upper')|list", "map(attribute='k')|list", "map(attribute='n', default=0)|list", "map('string')|join('.')", "select|list", "reject|list",
+            "select('string')|list", "reject('none')|list", "selectattr('k')|list", "selectattr('n', 'defined')|list", "rejectattr('n', 'undefined')|list",
+            f"selectattr('k', 'eq', {s})|list", f"selectattr('n', '>', 1)|list", "batch(2)|list", "batch(2, 'f')|list", "slice(2)|list", "slice(2, 'f')|list", "groupby('k')|list",
+            "groupby('n', default=9)|map('first')|list", "indent", "indent(2, true)", "indent(2, blank=true)", f"truncate({n})", "truncate(5, true)", "truncate(5, false, '', 0)",
+            "center(20)", f"format({x})", f"format({x}, {n})", "safe", "escape", "e", "safe|upper", "wordcount", "urlencode", "striptags", "filesizeformat",
+            "forceescape", "attr('upper')", "attr('a')", f"safe + {s}", "string|length", "xmlattr",
+        ])
+
+    def statement(self, depth):
+        x = lambda d=2: self.expr(d)  # noqa: E731
+        v = self.pick("v", "w", "n")
+        body = lambda: self.template(depth - 1)  # noqa: E731
+        kind = self.rng.randrange(16)
+        dash = lambda: self.pick("", "", "-", "+")  # noqa: E731
+        o, c = "{%" + dash(), dash() + "%}"
+        if kind == 0:
+            return f"{o} set {v} = {x()} {c}"
+        if kind == 1:
+            return f"{o} if {x()} {c}{body()}{{% elif {x()} %}}{body()}{{%- else %}}{body()}{{% endif {c}"
+        if kind in (2, 3):
+            loop = self.pick("loop.index", "loop.index0", "loop.first", "loop.last", "loop.length", "loop.revindex", "loop.revindex0", "loop.previtem", "loop.nextitem",
+                             "loop.cycle('o', 'e')", "loop.changed(v)", "loop.depth", "loop")
+            return f"{o} for v in {x()}{self.pick('', '', ' if v', ' if v is string')} {c}{{{{ {loop} }}}}{body()}{self.pick('', '', '{% continue %}', '{% break %}', '{% if v %}{% continue %}{% endif %}')}{{{{ v }}}}{{% else %}}E{{% endfor {c}"
+        if kind == 4:
+            return f"{o} for k, v in {self.pick('d', 'de', 'c')}.items() {c}{{{{ k }}}}={{{{ v }}}},{body()}{{% endfor {c}"
+        if kind == 5:
+            return f"{o} set ns = namespace(a={x()}, b=0) {c}{{% for v in {x()} %}}{{% set ns.b = ns.b + 1 %}}{{% set ns.a = {x()} %}}{{% endfor %}}{{{{ ns.a }}}}|{{{{ ns.b }}}}"
+        if kind == 6:
+            return f"{o} macro mac(p, q={x()}) {c}[{{{{ p }}}}|{{{{ q }}}}{self.pick('', '|{{ varargs }}', '|{{ kwargs }}')}{body()}]{{% endmacro {c}{{{{ mac({self.pick('', x(), x() + ', ' + x(), 'q=' + x(), x() + ', r=1', '1, 2, 3')}) }}}}"
+        if kind == 7:
+            return f"{o} set {v}{self.pick('', '|upper', '|trim|length')} {c}{body()}{{% endset {c}{{{{ {v} }}}}"
+        if kind == 8:
+            return f"{o} filter {self.pick('upper', 'trim', 'indent', 'title|trim')} {c}{body()}{{% endfilter {c}"
+        if kind == 9:
+            return f"{o} with {v} = {x()} {c}{body()}{{{{ {v} }}}}{{% endwith {c}"
+        if kind == 10:
+            return f"{{#{dash()} comment {{{{ x }}}} {dash()}#}}"
+        if kind == 11:
+            return f"{o} raw {c}{{{{ raw }}}} {{% x %}}\n{o} endraw {c}"
+        if kind == 12:
+            return f"{o} macro cal() {c}<{{{{ caller({self.pick('', '1')}) }}}}>{{% endmacro {c}{{% call({self.pick('', 'a=2')}) cal() %}}{body()}{{% endcall {c}"
+        if kind == 13:
+            return f"{o} for v in [[1, [2]], [3]] recursive {c}{{{{ v if v is number else loop(v) }}}}{{{{ loop.depth }}}}{{% endfor {c}"
+        if kind == 14:
+            return f"{o} set v, w = {self.pick(x() + ', ' + x(), x(), '(1, 2)')} {c}{{{{ v }}}}{{{{ w }}}}"
+        return f"{o} print {x()} {c}"
+
+    def data(self):
+        return self.pick("", "text", "\n", "  ", " \n  ", "\n\n", "a\n  ", "\t", "x ", "\r\n", "{ }", "%}")
+
+    def template(self, depth):
+        parts = [self.data()]
+        for _ in range(self.rng.randrange(1, 3)):
+            if depth > 0 and self.rng.random() < 0.6:
+                parts.append(self.statement(depth))
+            else:
+                dash = self.pick("", "", "-")
+                parts.append(f"{{{{{dash} {self.expr(2)} {self.pick('', '', '-')}}}}}")
+            parts.append(self.data())
+        return "".join(parts)
+
+
+def reference(env, source):
+    """The text, or None for an error."""
+    try:
+        return env.from_string(source).render(**VARIABLES)
+    except RecursionError:
+        raise
+    except Exception:
+        return None
+
+
+# What is no template's business: addresses, more than 64 bits, generators as text.
+def comparable(text):
+    return " object at 0x" not in text and "<generator" not in text and "method " not in text and "<function" not in text and "<class" not in text
+
+
+def quern(source, folder):
+    path = folder + "/t.jinja"
+    with open(path, "w", newline="") as out:
+        out.write(source)
+    result = harness.run(harness.QUERN, "template", "--file", path, "--vars", folder + "/vars.json", "--now", "2026-01-15T12:00:00", expect=None, timeout=60)
+    if result.returncode == 0:
+        return result.stdout.decode()
+    if result.returncode != 3:
+        harness.fail(f"exit {result.returncode} for {source!r}: {result.stderr.decode(errors='replace')[-500:]}")
+    return None, result.stderr.decode(errors="replace").strip()
+
+
+MARK = "\x01\x02"
+
+
+def differences(batch, folder):
+    """Of (source, text) pairs that jinja2 renders, those that quern renders otherwise. Many a process."""
+    joined = MARK.join("{% with %}" + source + "{% endwith %}" for source, _ in batch)
+    got = quern(joined, folder)
+    if isinstance(got, str) and got.split(MARK) == [text for _, text in batch]:
+        return []
+    if len(batch) == 1:
+        return [(batch[0][0], batch[0][1], got)]
+    half = len(batch) // 2
+    return differences(batch[:half], folder) + differences(batch[half:], folder)
+
+
+def main():
+    import warnings
+    warnings.simplefilter("ignore")
+    env, rng = environment(), random.Random(SEED)
+    generator, found, counts = Generator(rng), [], [0, 0, 0]
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/vars.json", "w") as out:
+            json.dump(VARIABLES, out)
+        batch = []
+        for i in range(CASES):
+            source = "{{ " + generator.expr(rng.randrange(1, 4)) + " }}" if i % 2 else generator.template(2)
+            want = reference(env, "{% with %}" + source + "{% endwith %}")
+            if want is None:
+                counts[1] += 1
+                if rng.random() < 0.15:  # an error in both
+                    counts[2] += 1
+                    got = quern(source, folder)
+                    if isinstance(got, str):
+                        found.append((source, None, got))
+                continue
+            if not comparable(want):
+                continue
+            counts[0] += 1
+            batch.append((source, want))
+            if len(batch) == 40:
+                found += differences(batch, folder)
+                batch = []
+        found += differences(batch, folder) if batch else []
+    for source, want, got in found[:20]:
+        print(f"{source!r}\n  jinja2 {want!r}\n  quern  {got!r}")
+    harness.check(not found, f"{len(found)} of {counts[0] + counts[2]} differ (seed {SEED})")
+    print(f"template_fuzz: {counts[0]} texts equal, {counts[2]} of {counts[1]} errors are errors here too (seed {SEED})")
+
+
+main()

@@ -1,0 +1,66 @@
+// One answer of `quern run` while it is generated: its text with stops taken out, its ids, the
+// scores of its tokens. Not here: what is written where (answer_printer.hpp).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/session.hpp"
+#include "run_options.hpp"
+#include "text/stop_strings.hpp"
+#include "text/text_stream.hpp"
+
+namespace quern::tool {
+
+// log softmax of the raw logits: before bias, rules, penalties, samplers.
+struct TokenScore {
+  std::int32_t id;
+  float logprob;
+  std::vector<std::pair<std::int32_t, float>> top;  // best first
+};
+TokenScore token_score(std::span<const float> logits, std::int32_t id, std::size_t n_top);
+
+// What ended an answer, if it was an end token or a stop.
+struct StopFound {
+  std::optional<std::int32_t> id;
+  std::string text;
+};
+
+struct Answer {
+  std::string text;
+  std::vector<std::int32_t> ids;  // all that were generated, but for a stop id
+  std::vector<TokenScore> scores;
+  engine::FinishReason reason = engine::FinishReason::interrupted;
+  std::optional<StopFound> stop;
+  float score = 0;  // of a search
+};
+
+class AnswerBuilder {
+ public:
+  // show gets the text as soon as it is sure. Without a tokenizer an answer has ids only.
+  AnswerBuilder(const LoadedModel& loaded, const RunOptions& options, std::vector<std::int32_t> stop_ids,
+                std::function<void(const std::string&)> show);
+
+  // Takes one token with the logits it was chosen from; false when the answer ends with it.
+  bool token(std::int32_t id, std::span<const float> logits);
+  // The answer is over: `reason` as the session has it.
+  Answer finish(engine::FinishReason reason);
+
+ private:
+  void add_text(const std::string& piece);
+
+  const LoadedModel& loaded_;
+  const RunOptions& options_;
+  std::vector<std::int32_t> stop_ids_;
+  std::function<void(const std::string&)> show_;
+  std::optional<text::TextStream> stream_;
+  text::StopStrings stops_;
+  Answer answer_;
+};
+
+// The text of ids, as an answer of a search or the prompt of --echo.
+std::string text_of_ids(const LoadedModel& loaded, std::span<const std::int32_t> ids, bool special);
+
+}  // namespace quern::tool

@@ -1,0 +1,56 @@
+// A chat in its file: saved after every answer, gone on with later.
+#include <iostream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/strings.hpp"
+#include "chat/session_file.hpp"
+#include "chat_session.hpp"
+#include "terminal/completion.hpp"
+
+namespace quern::tool {
+
+namespace {
+
+// A larger cache is written once, at the end: after every answer it would keep the disk busy.
+constexpr std::uint64_t kMaxAutosaveBytes = std::uint64_t{256} << 20;
+
+}  // namespace
+
+void ChatSession::save(const std::string& path, bool with_cache) {
+  conversation_.set_settings(settings_.json());
+  chat::save_session_file(terminal::expand_home(path), conversation_, with_cache ? session_.get() : nullptr);
+}
+
+void ChatSession::autosave(bool last) {
+  if (autosave_path_.empty()) return;
+  save(autosave_path_, last || engine::snapshot_bytes(*session_) <= kMaxAutosaveBytes);
+}
+
+void ChatSession::load(const std::string& path) {
+  const std::string where = base::printable(path);
+  const chat::SessionFile file{std::filesystem::path(terminal::expand_home(path))};
+  SettingsBook settings = settings_;
+  const std::vector<std::string> refused = settings.take(file.conversation().settings(), where);
+  engine::RestoreResult restored;
+  try {
+    restored = file.restore(*session_);
+  } catch (const base::Error&) {
+    session_->clear();
+    throw;
+  }
+  conversation_ = file.conversation();
+  settings_ = std::move(settings);
+  attempt_ = 0;
+  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", restored.n_tokens,
+                   " tokens held without prefill"),
+         color_);
+  if (restored.other_isa)
+    notice(base::cat("warning: its cache was computed on ", restored.info.isa, ": answers may differ in the last bits"),
+           color_);
+  if (restored.other_length) notice("note: its cache was made for another length and is computed again", color_);
+  for (const std::string& name : refused)
+    notice(base::cat("warning: its setting ", base::printable(name, 40), " is not taken here"), color_);
+}
+
+}  // namespace quern::tool
