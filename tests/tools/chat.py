@@ -75,7 +75,7 @@ def typing_and_history(trial):
     check(stat.S_IMODE(history.stat().st_mode) == 0o600, "the history's mode")
     t = trial.terminal()
     t.prompt()
-    t.send(UP * 5)
+    t.send(UP * 4)
     t.expect(rb"//not a command")
     t.send(b"\x12first")
     t.expect(rb"\(search\) 'first'.*second")

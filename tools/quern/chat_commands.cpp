@@ -70,7 +70,10 @@ AfterCommand command_help(ChatDesk&, CommandArguments) {
 [[noreturn]] void unknown(std::string_view name) {
   std::vector<std::string_view> names;
   for (const ChatCommand& command : kCommands) names.push_back(command.name);
-  const std::string near = base::nearest(std::string(name), names);
+  std::string near = base::nearest(std::string(name), names);
+  for (const std::string_view known : names)  // two letters swapped: "hlep"
+    if (near.empty() && known.size() == name.size() && std::is_permutation(known.begin(), known.end(), name.begin()))
+      near = known;
   base::usage_error(
       base::cat("/", base::printable(name, 40)),
       base::cat("unknown command",

@@ -69,8 +69,8 @@ AfterCommand command_edit(ChatDesk& desk, CommandArguments arguments) {
   }
   conversation.edit(n, text);
   desk.chat.first_attempt();
-  say(desk, base::cat("message ", n, " changed",
-                      n < conversation.size() ? "; what follows it stays (/regen answers anew)" : ""));
+  const std::string rest = base::cat("; what follows it stays (/branch ", n, " and /regen answer it anew)");
+  say(desk, base::cat("message ", n, " changed", n < conversation.size() ? rest : std::string()));
   return AfterCommand::next_line;
 }
 
