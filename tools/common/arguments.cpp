@@ -14,7 +14,7 @@ namespace quern::tool {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kAliases = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kAliases = {{
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-ub", "--ubatch-size"},
