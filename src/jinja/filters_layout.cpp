@@ -66,7 +66,6 @@ Value filter_center(Interpreter& run, const Value& v, Arguments& a) {
 
 Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("truncate", {"length", "killwords", "end", "leeway"});
-  if (is_undefined(v)) run.undefined_used(v);
   const Text dots("...");
   const Text& end = a.text(2) != nullptr ? *a.text(2) : dots;
   const auto end_size = static_cast<std::int64_t>(char_count(end));
