@@ -83,8 +83,7 @@ TEST_CASE("steps are bounded") {
       "endfor %}",
       "fuel exhausted");
   refused(
-      "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == "
-      "[ns.x] }}{% set y = ns.x == ns.x[:] %}",
+      "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x[0] == ns.x[1][:] }}",
       "fuel exhausted");
   refused("{% set a = 'a' * 9000000 %}{% for i in range(1000) %}{{ a.count('a') }}{% endfor %}", "fuel exhausted");
 }
