@@ -70,7 +70,8 @@ Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
   const Text& end = a.text(2) != nullptr ? *a.text(2) : dots;
   const auto end_size = static_cast<std::int64_t>(char_count(end));
   double limit = 255, leeway = 5;
-  if (a.get(0) != nullptr && !to_double(*a.get(0), limit)) throw Fault("truncate: length must be a number");
+  if (a.get(0) != nullptr && !to_double(*a.get(0), limit))
+    throw Fault("truncate: length must be a number");
   if (a.given(3) && !to_double(*a.get(3), leeway)) throw Fault("truncate: leeway must be a number");
   if (limit < static_cast<double>(end_size))
     throw Fault(base::cat("truncate: expected length >= ", end_size, ", got ", limit));
