@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/temporary.hpp"
+
 namespace quern::base {
 
 namespace {
@@ -50,6 +52,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
     if (begin == nullptr || address < begin || address >= begin + range.size.load()) continue;
     static constexpr char kLine[] = "quern: error: model file changed while in use\n";
     [[maybe_unused]] const ssize_t written = ::write(2, kLine, sizeof(kLine) - 1);
+    remove_temporaries_in_handler();
     ::_exit(static_cast<int>(ExitCode::environment));
   }
   std::signal(SIGBUS, SIG_DFL);  // the faulting instruction runs again and ends the process

@@ -7,8 +7,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
-#include <vector>
+#include <charconv>
 
 namespace quern::base {
 
@@ -18,31 +17,14 @@ namespace {
 
 std::string shown(const fs::path& path) { return printable(path.string()); }
 
-void sync_directory(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) environment_error(shown(path), "cannot open directory", errno);
-  const int result = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  if (result != 0 && error != EINVAL) environment_error(shown(path), "cannot sync directory", error);
-}
-
-fs::path parent_of(const fs::path& path) {
-  const fs::path parent = path.parent_path();
-  return parent.empty() ? fs::path(".") : parent;
-}
-
-// "dir/name/" and "dir/name" are the same target.
-fs::path without_trailing_slash(const fs::path& path) {
-  return path.has_filename() ? path : path.parent_path();
-}
-
 }  // namespace
 
 OutputFile::OutputFile(const fs::path& path, unsigned mode) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd_ < 0) environment_error(shown(path), "cannot create", errno);
 }
+
+OutputFile::OutputFile(int fd, const fs::path& path, Order order) : path_(path), fd_(fd), order_(order) {}
 
 OutputFile::~OutputFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -53,9 +35,12 @@ void OutputFile::write(Bytes bytes) {
 }
 
 void OutputFile::write_at(std::uint64_t offset, Bytes bytes) {
+  const bool appends = order_ == Order::appends;
+  if (appends && offset != size_) environment_error(shown(path_), "is not a regular file");
   for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::pwrite(fd_, bytes.data() + done, bytes.size() - done,
-                               static_cast<off_t>(offset + done));
+    const std::size_t left = bytes.size() - done;
+    const ssize_t n = appends ? ::write(fd_, bytes.data() + done, left)
+                              : ::pwrite(fd_, bytes.data() + done, left, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) environment_error(shown(path_), "cannot write", errno);
     done += static_cast<std::size_t>(n);
@@ -78,51 +63,26 @@ void OutputFile::sync() {
   if (::fsync(fd_) != 0) environment_error(shown(path_), "cannot sync", errno);
 }
 
-OutputDirectory::OutputDirectory(const fs::path& target, bool exists_ok)
-    : target_(without_trailing_slash(target)), exists_ok_(exists_ok) {
-  struct stat status{};
-  const bool exists = ::lstat(target_.c_str(), &status) == 0;
-  if (exists && !exists_ok) usage_error(shown(target_), "already exists (use --force to replace it)");
-  if (exists && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode))
-    usage_error(shown(target_), "exists and is not a directory");
-  std::string pattern = (parent_of(target_) / cat(".", target_.filename().string(), ".XXXXXX")).string();
-  if (::mkdtemp(pattern.data()) == nullptr)
-    environment_error(shown(parent_of(target_)), "cannot create a directory here", errno);
-  temporary_ = pattern;
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::chmod(temporary_.c_str(), 0777 & ~mask);
-}
-
-OutputDirectory::~OutputDirectory() {
-  if (published_) return;
-  std::error_code ignored;
-  fs::remove_all(temporary_, ignored);
-}
-
-void OutputDirectory::publish() {
-  sync_directory(temporary_);
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) != 0) {
-    const int error = errno;
-    if (error != EEXIST || !exists_ok_) environment_error(shown(target_), "cannot rename into place", error);
-    struct stat status{};
-    const bool link = ::lstat(target_.c_str(), &status) == 0 && S_ISLNK(status.st_mode);
-    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0)
-      environment_error(shown(target_), "cannot exchange with the new directory", errno);
-    std::error_code ignored;
-    if (link) fs::remove(temporary_, ignored); else fs::remove_all(temporary_, ignored);
-  }
-  published_ = true;
-  sync_directory(parent_of(target_));
-}
-
 namespace {
+
+bool is_link(const fs::path& path) {
+  std::error_code error;
+  return fs::is_symlink(fs::symlink_status(path, error));
+}
+
+// /dev/stdout and /dev/fd/N lead to /proc/PID/fd/N, a link that names a file but means a descriptor: what a shell
+// has opened with > or >> is written into, never replaced.
+bool is_descriptor(const fs::path& path) {
+  std::error_code error;
+  const std::string parent = fs::canonical(parent_of(path), error).string();
+  return !error && parent.rfind("/proc/", 0) == 0;
+}
 
 // What a chain of symbolic links ends at (perhaps a file that does not exist yet).
 fs::path link_target(fs::path path) {
   for (int links = 0; links < 40; ++links) {
+    if (!is_link(path) || is_descriptor(path)) return path;
     std::error_code error;
-    if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
     const fs::path next = fs::read_symlink(path, error);
     if (error) break;
     path = next.is_absolute() ? next : parent_of(path) / next;
@@ -130,31 +90,54 @@ fs::path link_target(fs::path path) {
   environment_error(shown(path), "too many symbolic links");
 }
 
-}  // namespace
-
-AtomicFile::AtomicFile(const fs::path& target, Access access) : target_(link_target(target)) {
-  if (!target_.has_filename() || fs::is_directory(target_)) environment_error(shown(target_), "is a directory");
-  std::string pattern = (parent_of(target_) / cat(".", target_.filename().string(), ".XXXXXX")).string();
-  const int fd = ::mkstemp(pattern.data());
-  if (fd < 0) environment_error(shown(parent_of(target_)), "cannot create a file here", errno);
-  ::close(fd);
-  ::unlink(pattern.c_str());
-  temporary_ = pattern;
-  file_.emplace(temporary_, access == Access::owner_only ? 0600U : 0666U);
+// A pipe, a device, a descriptor: what is written into, not replaced.
+bool is_stream(const fs::path& target) {
+  struct stat status{};
+  if (::stat(target.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return false;
+  return !S_ISREG(status.st_mode) || (is_link(target) && is_descriptor(target));
 }
 
-AtomicFile::~AtomicFile() {
-  file_.reset();
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+int open_stream(const fs::path& target) {
+  const std::string name = target.filename().string();
+  int number = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  std::error_code ignored;
+  const bool own = error == std::errc() && end == name.data() + name.size() &&
+                   fs::equivalent(parent_of(target), "/proc/self/fd", ignored);
+  // Opened again, a file behind a descriptor would be written from its start, whatever >> had asked for.
+  const int fd = own ? ::fcntl(number, F_DUPFD_CLOEXEC, 3) : ::open(target.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) environment_error(shown(target), "cannot open for writing", errno);
+  return fd;
+}
+
+// An existing file keeps its permissions when others may see it anyway.
+void copy_mode(const fs::path& from, int fd) {
+  struct stat status{};
+  if (::stat(from.c_str(), &status) == 0) static_cast<void>(::fchmod(fd, status.st_mode & 0777));
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& target, Access access) {
+  const fs::path end = link_target(target);
+  if (!end.has_filename() || fs::is_directory(end)) environment_error(shown(end), "is a directory");
+  if (is_stream(end)) {
+    if (access == Access::owner_only) environment_error(shown(target), "is not a regular file");
+    file_.emplace(open_stream(end), target, OutputFile::Order::appends);
+    return;
+  }
+  temporary_.emplace(end, Temporary::Kind::file, access == Access::owner_only ? 0600U : 0666U);
+  if (access == Access::shared) copy_mode(end, temporary_->descriptor());
+  const int fd = ::fcntl(temporary_->descriptor(), F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) environment_error(shown(end), "cannot create", errno);
+  file_.emplace(fd, end, OutputFile::Order::any);
 }
 
 void AtomicFile::publish() {
+  if (!temporary_) return;
   file_->sync();
   file_.reset();
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0)
-    environment_error(shown(target_), "cannot rename into place", errno);
-  temporary_.clear();
-  sync_directory(parent_of(target_));
+  temporary_->publish(true);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {

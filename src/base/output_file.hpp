@@ -1,5 +1,5 @@
-// Files and directories that appear whole or not at all: written under a temporary name beside the
-// target, synced, then renamed.
+// Files that appear whole or not at all: written under a temporary name beside the target, synced, then renamed.
+// Not here: directories (output_directory.hpp), whose names and locks both share (temporary.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/bytes.hpp"
+#include "base/temporary.hpp"
 
 namespace quern::base {
 
@@ -16,6 +17,9 @@ namespace quern::base {
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path, unsigned mode = 0666);  // mode: before the umask
+  // An open descriptor, closed at the end. appends: a stream, which has no way back to what was written.
+  enum class Order { any, appends };
+  OutputFile(int fd, const std::filesystem::path& path, Order order);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -29,45 +33,25 @@ class OutputFile {
  private:
   std::filesystem::path path_;
   int fd_ = -1;
+  Order order_ = Order::any;
   std::uint64_t size_ = 0;
 };
 
-// A directory written beside `target` and put in its place by publish().
-//  exists_ok = false: an existing target is a usage error, and the final rename refuses to replace.
-//  exists_ok = true (--force): the two directories are exchanged atomically, the old one then removed.
-// Without publish() the temporary directory is removed by the destructor.
-class OutputDirectory {
- public:
-  OutputDirectory(const std::filesystem::path& target, bool exists_ok);
-  OutputDirectory(const OutputDirectory&) = delete;
-  OutputDirectory& operator=(const OutputDirectory&) = delete;
-  ~OutputDirectory();
-
-  const std::filesystem::path& path() const { return temporary_; }
-  void publish();  // fsync of the directory, rename, fsync of the parent
-
- private:
-  std::filesystem::path target_;
-  std::filesystem::path temporary_;
-  bool exists_ok_ = false;
-  bool published_ = false;
-};
-
-// A file written beside `target` and put in its place by publish(), replacing what is there (of a symbolic
-// link: what it points to). Private ones have mode 0600 whatever the umask. Without publish() nothing is left.
+// A file written beside `target` and put in its place by publish(), replacing what is there. Without publish()
+// nothing is left, and what was there stays as it was.
+//  A symbolic link is followed: what it points to is replaced, the link stays.
+//  What is no regular file (a pipe, a terminal, /dev/null, /dev/stdout whatever it is) is written into as it comes.
 class AtomicFile {
  public:
+  // shared: the mode of what was there, or by the umask. owner_only: 0600, and regular files only.
   enum class Access { shared, owner_only };
   explicit AtomicFile(const std::filesystem::path& target, Access access = Access::owner_only);
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-  ~AtomicFile();
 
   OutputFile& file() { return *file_; }
   void publish();  // fsync of the file, rename, fsync of the directory
 
  private:
-  std::filesystem::path target_, temporary_;
+  std::optional<Temporary> temporary_;
   std::optional<OutputFile> file_;
 };
 

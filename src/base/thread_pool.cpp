@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <csignal>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdint>
@@ -96,10 +97,33 @@ struct ThreadPool::State {
   }
 };
 
+namespace {
+
+// While it lives, threads are born without signals of other processes: those go to the thread that made the pool,
+// whose handler may then take for granted that it interrupts that one (base/temporary.hpp).
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) ::sigdelset(&all, fault);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
 ThreadPool::ThreadPool(std::size_t n_threads) : state_(std::make_unique<State>()) {
   QUERN_ASSERT(n_threads >= 1);
   state_->n_threads = n_threads;
   try {
+    const SignalsBlocked blocked;
     for (std::size_t i = 1; i < n_threads; ++i)
       state_->workers.emplace_back([state = state_.get(), i] { state->worker(i); });
   } catch (const std::system_error&) {

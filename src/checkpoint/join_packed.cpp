@@ -47,6 +47,18 @@ std::uint64_t small_number(const Json& object, const char* key) {
   return value < (1u << 30) ? value : 0;
 }
 
+// [rows, columns] of a block; 0: a size that no block has.
+void read_block(const Json& object, const char* key, PackedConfig& config) {
+  const auto block = object.find(key);
+  if (block == object.end() || !block->is_array() || block->size() != 2) return;
+  const auto size = [&](std::size_t i) -> std::uint64_t {
+    const Json& n = (*block)[i];
+    return n.is_number_unsigned() && n.get<std::uint64_t>() < (1u << 30) ? n.get<std::uint64_t>() : 0;
+  };
+  config.block_rows = size(0);
+  config.block_columns = size(1);
+}
+
 void read_group(const Json& object, PackedConfig& config) {
   config.group = small_number(object, "group_size");
   const auto found = object.find("group_size");
@@ -70,12 +82,7 @@ void read_config_groups(const Json& groups, PackedConfig& config) {
     if (config.bits != one.bits) config.bits = 0;
     config.mixed = config.mixed || config.group != one.group || config.whole_rows != one.whole_rows;
     first = false;
-    const auto block = weights->find("block_structure");
-    if (block != weights->end() && block->is_array() && block->size() == 2 &&
-        (*block)[0].is_number_unsigned() && (*block)[1].is_number_unsigned()) {
-      config.block_rows = (*block)[0].get<std::uint64_t>();
-      config.block_columns = (*block)[1].get<std::uint64_t>();
-    }
+    read_block(*weights, "block_structure", config);
   }
 }
 
@@ -116,17 +123,12 @@ PackedConfig read_config(std::string_view config_json, std::string_view where) {
                                                               : "format");
   config.bits = small_number(object, "bits");
   read_group(object, config);
-  const auto block = object.find("weight_block_size");
-  if (block != object.end() && block->is_array() && block->size() == 2 &&
-      (*block)[0].is_number_unsigned() && (*block)[1].is_number_unsigned()) {
-    config.block_rows = (*block)[0].get<std::uint64_t>();
-    config.block_columns = (*block)[1].get<std::uint64_t>();
-  }
+  read_block(object, "weight_block_size", config);
   if (const auto groups = object.find("config_groups");
       groups != object.end() && groups->is_object())
     read_config_groups(*groups, config);
   if (config.block_rows == 0 || config.block_columns == 0)
-    base::reject(place, "a block of no rows or columns");
+    base::reject(place, "sizes of a block of scales", {}, "two whole numbers from 1 to 2^30");
   // GPTQ modules may differ from the whole by `dynamic`: only the tensors know.
   if (object.contains("dynamic") && object["dynamic"].is_object() && !object["dynamic"].empty()) {
     config.bits = 0;

@@ -97,7 +97,8 @@ LoraConfig read_config(base::Bytes text, const std::string& where) {
   refuse_other_kinds(json, where);
   LoraConfig config;
   const double rank = number(json, "r", where);
-  if (!(rank >= 1 && rank <= kMaxRank)) reject(cat(where, ": r"), "rank", cat(rank), cat("1 to ", kMaxRank));
+  if (!(rank >= 1 && rank <= kMaxRank && rank == std::floor(rank)))
+    reject(cat(where, ": r"), "rank", cat(rank), cat("a whole number from 1 to ", kMaxRank));
   config.rank = static_cast<std::uint64_t>(rank);
   config.alpha = number(json, "lora_alpha", where);
   config.root = says(json, "use_rslora");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "checkpoint/packed_tensor.hpp"
 
 namespace quern::checkpoint {
@@ -62,7 +63,7 @@ void expect_shape(const PackedParts& parts, const SourceTensor& part,
 float float_at(const SourceTensor& tensor, std::uint64_t index);
 std::int64_t integer_at(const SourceTensor& tensor, std::uint64_t index);
 
-inline std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+using base::divide_up;
 
 // Columns of a scale where a row of `columns` has n_groups of them: the configured size, one whole
 // row, or, where modules may differ or nothing is said, an equal share or a usual size. An input error of `scales` when none of them gives n_groups.

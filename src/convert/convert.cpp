@@ -7,6 +7,7 @@
 
 #include "base/json_reader.hpp"
 #include "base/mapped_file.hpp"
+#include "base/output_directory.hpp"
 #include "base/output_file.hpp"
 #include "base/strings.hpp"
 #include "base/thread_pool.hpp"
@@ -186,8 +187,8 @@ void read_back(const fs::path& directory) try {
   base::environment_error("reading back", error.what());
 }
 
-void write_files(const fs::path& target, const ConvertOptions& options, const Progress& progress,
-                 Job& job) {
+void write_files(const fs::path& source, const fs::path& target, const ConvertOptions& options,
+                 const Progress& progress, Job& job) {
   base::OutputDirectory directory(target, options.force);
   contract::Contract& contract = job.report.contract;
   const fs::path weights_path = directory.path() / "model.quern";
@@ -212,6 +213,7 @@ void write_files(const fs::path& target, const ConvertOptions& options, const Pr
   }
   read_back(directory.path());
   job.checkpoint->check_unchanged();
+  if (options.force) check_target(source, target, true);  // what was put there meanwhile is not removed
   directory.publish();
 }
 
@@ -227,7 +229,7 @@ ConvertReport convert(const fs::path& source, const fs::path& target, const Conv
     return std::move(job.report);
   }
   check_space(target, job.tensor_bytes + job.tokenizer.tables.size() + kSpaceReserve);
-  write_files(target, options, progress, job);
+  write_files(source, target, options, progress, job);
   return std::move(job.report);
 }
 

@@ -171,12 +171,16 @@ Expression parse_expression(std::string_view text, std::string_view where) {
 
 std::optional<Json> evaluate(const Expression& expression, const Environment& environment,
                              std::string_view where) {
+  environment.fuel->spend(1, where);
   switch (expression.kind) {
     case Expression::Kind::literal:
+      environment.fuel->spend(weight_of(expression.literal), where);
       return expression.literal;
     case Expression::Kind::path: {
       const Json* value = environment.find(expression.name);
-      return value == nullptr ? std::nullopt : std::optional<Json>(*value);
+      if (value == nullptr) return std::nullopt;
+      environment.fuel->spend(weight_of(*value), where);
+      return *value;
     }
     case Expression::Kind::call:
       return call(expression, environment, where);
@@ -195,11 +199,16 @@ std::optional<Json> evaluate(const Expression& expression, const Environment& en
 Json evaluate_all(const Json& value, const Environment& environment, std::string_view where) {
   if (value.is_string()) {
     const std::string text = value.get<std::string>();
+    environment.fuel->spend(1 + text.size() / 8, where);
     std::optional<Json> result = evaluate(parse_expression(text, where), environment, where);
     if (!result)
       base::reject(where, cat("the configuration has no value for ", base::printable(text)));
+    environment.fuel->keep(weight_of(*result), where);
     return *std::move(result);
   }
+  // Every level copies what is below it, which the depth of a template bounds.
+  environment.fuel->spend(weight_of(value), where);
+  if (!value.is_structured() || value.empty()) environment.fuel->keep(1, where);
   Json copy = value;
   // An object with a condition is null unless it holds.
   if (value.is_object() && value.contains("when")) {

@@ -10,12 +10,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json_reader.hpp"
+#include "convert/fuel.hpp"
 
 namespace quern::convert {
 
@@ -31,6 +33,7 @@ struct Environment {
   std::function<const base::Json*(std::string_view path)> find{};  // nullptr: absent
   std::function<std::optional<std::uint64_t>(std::string_view tensor)> tensor_rows{};
   const base::Json* activations = nullptr;  // source spelling -> contract spelling
+  std::shared_ptr<Fuel> fuel = std::make_shared<Fuel>();  // copies burn the same
 };
 
 // where: place for error lines ("FILE.json: contract.ops.attn.n_heads").

@@ -13,6 +13,8 @@ namespace {
 using base::cat;
 using base::Json;
 
+constexpr std::size_t kMaxArchitectureBytes = 100;  // it is put into every name of the recipe
+
 // {arch} in a recipe's texts is the architecture's prefix in GGUF keys.
 Json with_architecture(const Json& value, const std::string& architecture) {
   if (value.is_string()) return replaced(value.get<std::string>(), "{arch}", architecture);
@@ -29,7 +31,7 @@ std::string architecture_prefix(const Json& config) {
   const bool plain =
       text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
       std::string::npos;
-  return plain ? text : std::string();
+  return plain && text.size() <= kMaxArchitectureBytes ? text : std::string();
 }
 
 }  // namespace

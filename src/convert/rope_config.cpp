@@ -155,6 +155,24 @@ void announce(RopeReading& reading, std::string_view what, const T& value) {
   reading.notices.push_back(cat("adaptation: ", what, " = ", value));
 }
 
+// Beyond these no trained model lies, and products of them stay far from the ends of a double.
+void check_wish(const char* option, const std::optional<double>& wish, double low, double high) {
+  if (wish && !(*wish >= low && *wish <= high))
+    base::usage_error(option, cat("not from ", low, " to ", high, ": ", *wish));
+}
+
+void check_wishes(const Adaptations& wishes) {
+  check_wish("--rope-scale", wishes.rope_scale, 1e-3, 1e6);
+  check_wish("--rope-freq-scale", wishes.rope_freq_scale, 1e-6, 1e3);
+  check_wish("--rope-freq-base", wishes.rope_freq_base, 1.001, 1e15);
+  check_wish("--yarn-ext-factor", wishes.yarn_ext_factor, 0, 1);
+  check_wish("--yarn-attn-factor", wishes.yarn_attn_factor, 1e-3, 1e3);
+  check_wish("--yarn-beta-fast", wishes.yarn_beta_fast, 1e-3, 1e6);
+  check_wish("--yarn-beta-slow", wishes.yarn_beta_slow, 1e-3, 1e6);
+  if (wishes.yarn_orig_ctx && (*wishes.yarn_orig_ctx == 0 || *wishes.yarn_orig_ctx > kMaxLength))
+    base::usage_error("--yarn-orig-ctx", cat("not from 1 to ", kMaxLength, ": ", *wishes.yarn_orig_ctx));
+}
+
 template <class T>
 void set_wish(const std::optional<T>& wish, T& value, std::string_view what, RopeReading& reading) {
   if (!wish) return;
@@ -168,8 +186,6 @@ std::optional<double> wished_factor(const Adaptations& wishes) {
     base::usage_error("--rope-freq-scale", "cannot be given together with --rope-scale");
   std::optional<double> factor = wishes.rope_scale;
   if (wishes.rope_freq_scale) factor = 1 / *wishes.rope_freq_scale;
-  if (factor && !(*factor > 0 && std::isfinite(*factor)))
-    base::usage_error(wishes.rope_scale ? "--rope-scale" : "--rope-freq-scale", "must be above 0");
   return factor;
 }
 
@@ -262,6 +278,7 @@ bool any_wish(const Adaptations& wishes) {
 
 void adapt_rope(const Adaptations& wishes, RopeReading& reading) {
   if (!any_wish(wishes)) return;
+  check_wishes(wishes);
   const std::optional<double> factor = wished_factor(wishes);
   RopeSpec& spec = reading.spec;
   const std::size_t trained =
@@ -273,13 +290,8 @@ void adapt_rope(const Adaptations& wishes, RopeReading& reading) {
     announce(reading, "RoPE rule", "linear");
   }
   set_wish(factor, spec.factor, "RoPE factor", reading);
-  if (wishes.rope_freq_base &&
-      !(*wishes.rope_freq_base > 1 && std::isfinite(*wishes.rope_freq_base)))
-    base::usage_error("--rope-freq-base", "must be above 1");
   set_wish(wishes.rope_freq_base, spec.base, "RoPE base", reading);
   spec.original_length = trained;
-  if (wishes.yarn_orig_ctx && *wishes.yarn_orig_ctx == 0)
-    base::usage_error("--yarn-orig-ctx", "must be above 0");
   set_wish(wishes.yarn_orig_ctx, spec.original_length, "trained length", reading);
   adapt_yarn(wishes, reading);
   if (factor) extend_positions(reading);

@@ -35,7 +35,8 @@ bool replaceable(const fs::path& directory) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (name != "model.quern" && name != "model.json") return false;
+    const bool file = fs::is_regular_file(entry.symlink_status(error));  // not a directory or link of that name
+    if (error || !file || (name != "model.quern" && name != "model.json")) return false;
   }
   return !error;
 }

@@ -31,24 +31,25 @@ void collect_words(const Json& value, Words& words) {
 }
 
 // An entry with "like" is a change of another entry of its section.
-Json whole_entry(const Json& section, Json entry, const std::string& where) {
+Json whole_entry(const Json& section, Json entry, Fuel& fuel, const std::string& where) {
   for (std::size_t steps = 0; entry.is_object() && entry.contains("like"); ++steps) {
     const Json name = entry["like"];
     entry.erase("like");
     if (!name.is_string() || !section.contains(name.get<std::string>()) || steps == kMaxLikes)
       base::reject(cat(where, ".like"), "no such entry", base::printable(name.dump(), 60));
     entry = merged(section[name.get<std::string>()], entry);
+    fuel.keep(weight_of(entry), where);
   }
   return entry;
 }
 
 // The named sections with every "like" resolved; what is no object stays as it is.
-Json whole_sections(Json contract, const std::string& where) {
+Json whole_sections(Json contract, Fuel& fuel, const std::string& where) {
   const Json original = contract;
   for (const char* section : kSections) {
     if (!contract.contains(section) || !contract[section].is_object()) continue;
     for (auto& [name, entry] : contract[section].items())
-      entry = whole_entry(original[section], entry, cat(where, ".", section, ".", name));
+      entry = whole_entry(original[section], entry, fuel, cat(where, ".", section, ".", name));
   }
   return contract;
 }
@@ -72,8 +73,8 @@ PerLayer find_per_layer(const Json& contract, const std::string& where) {
     for (const auto& [name, block] : contract["blocks"].items()) {
       Words words;
       collect_words(block, words);
-      const bool names_one = std::any_of(result.ops.begin(), result.ops.end(),
-                                         [&](const auto& op) { return words.count(op) != 0; });
+      const bool names_one = std::any_of(words.begin(), words.end(),
+                                         [&](const auto& word) { return result.ops.count(word) != 0; });
       if (names_one || reads_layer(block, where)) result.blocks.insert(name);
     }
   return result;
@@ -82,7 +83,7 @@ PerLayer find_per_layer(const Json& contract, const std::string& where) {
 class Evaluation {
  public:
   Evaluation(const Json& contract, const Environment& environment, const std::string& where)
-      : contract_(whole_sections(contract, where)),
+      : contract_(whole_sections(contract, *environment.fuel, where)),
         environment_(environment),
         where_(where),
         per_layer_(find_per_layer(contract_, where)) {}

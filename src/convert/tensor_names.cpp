@@ -14,6 +14,8 @@ using base::cat;
 using base::Json;
 
 constexpr std::int64_t kMaxStack = 65536;
+// Rules are tried one after the other for every tensor; the longest recipe has some 60.
+constexpr std::size_t kMaxRules = 4096;
 // In front of a model's names where it is a part of another model.
 constexpr std::string_view kWrappers[] = {"language_model.", "model.language_model."};
 
@@ -143,6 +145,10 @@ std::vector<std::string> element_names(std::vector<std::string> names, std::size
 
 NameMap::NameMap(const Json& section, const checkpoint::Checkpoint& checkpoint, std::string where)
     : checkpoint_(checkpoint), where_(std::move(where)) {
+  const std::size_t n =
+      std::max({section["tensors"].size(), section["ignore_tensors"].size(), section["prefixes"].size()});
+  if (n > kMaxRules)
+    base::reject(where_, "number of rules about tensors", cat(n), cat("at most ", kMaxRules));
   for (const auto& [key, value] : section["tensors"].items()) rules_.push_back({key, value});
   for (const Json& entry : section["ignore_tensors"]) {
     if (entry.is_string()) {
@@ -151,10 +157,10 @@ NameMap::NameMap(const Json& section, const checkpoint::Checkpoint& checkpoint, 
     }
     base::JsonObject object(entry, cat(where_, ".ignore_tensors"));
     Ignore ignore{object.get_string("name"), {}, object.has("beyond") ? object.get_string("beyond") : ""};
-    for (const Json& n : object.has("dims") ? object.get("dims") : Json::array()) {
-      if (!n.is_number_unsigned())
+    for (const Json& size : object.has("dims") ? object.get("dims") : Json::array()) {
+      if (!size.is_number_unsigned())
         base::reject(object.path_of("dims"), "not a number of dimensions");
-      ignore.dims.push_back(n.get<std::size_t>());
+      ignore.dims.push_back(size.get<std::size_t>());
     }
     object.finish();
     ignore_.push_back(std::move(ignore));
@@ -227,6 +233,7 @@ TensorSource NameMap::source_of(std::string_view canonical, const Environment& v
   // The first alternative that the checkpoint has; without any the first, with all names for the
   // error.
   TensorSource missing;
+  values.fuel->spend(weight_of(rule->value), place);
   for (const Alternative& alternative : alternatives(rule->value, place)) {
     if (!alternative.when.empty() && evaluate_all(alternative.when, values, place) != Json(true)) continue;
     TensorSource source{.canonical = std::string(canonical)};

@@ -28,7 +28,7 @@ bool looks_like_markup(std::string_view content) {
          (content.front() == '[' && content.back() == ']');
 }
 
-bool is_control(const contract::AddedToken& token) {
+bool added_control(const contract::AddedToken& token) {
   return token.special || looks_like_markup(token.content);
 }
 
@@ -60,7 +60,7 @@ std::vector<AddedEntry> entries_of(const contract::TokenizerDescription& descrip
     if (token.normalized != normalized) continue;
     std::string content = normalizer != nullptr ? normalizer->apply(token.content) : token.content;
     if (content.empty()) continue;
-    entries.push_back({std::move(content), token.id, is_control(token), token.single_word,
+    entries.push_back({std::move(content), token.id, added_control(token), token.single_word,
                        token.lstrip, token.rstrip});
   }
   return entries;
@@ -123,7 +123,7 @@ struct Tokenizer::State {
       base::reject(where, "added token with an impossible id", base::cat(token.id));
     added_of_id.emplace(token.id, index);
     id_of_content.emplace(token.content, token.id);
-    if (is_control(token)) control_ids.insert(token.id);
+    if (added_control(token)) control_ids.insert(token.id);
     size = std::max(size, static_cast<std::size_t>(token.id) + 1);
     // A token of normalized text reads back as what it was found as, like the reference's.
     if (token.normalized && !normalizer.empty()) token.content = normalizer.apply(token.content);

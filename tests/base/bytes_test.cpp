@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/round_up.hpp"
 #include "catch.hpp"
 
 using namespace quern::base;
@@ -14,6 +15,16 @@ TEST_CASE("sizes that overflow are errors that name the place") {
   // The safetensors demonstration whose product wraps to 4.
   const std::uint64_t first = checked_mul(4194305, 4194305, "shape");
   CHECK_THROWS_WITH(checked_mul(first, 211106198978564ull, "shape"), Catch::Contains("shape: size overflows"));
+}
+
+TEST_CASE("division upwards does not wrap, whatever a file says") {
+  CHECK(divide_up(0, 7) == 0);
+  CHECK(divide_up(7, 7) == 1);
+  CHECK(divide_up(8, 7) == 2);
+  CHECK(divide_up(5, UINT64_MAX) == 1);
+  CHECK(divide_up(UINT64_MAX, UINT64_MAX) == 1);
+  CHECK(divide_up(UINT64_MAX, 2) == std::uint64_t{1} << 63);
+  CHECK(round_up(65, 64) == 128);
 }
 
 TEST_CASE("a reader never passes the end, whatever the length says") {

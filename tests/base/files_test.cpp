@@ -6,6 +6,7 @@
 
 #include "base/hash.hpp"
 #include "base/mapped_file.hpp"
+#include "base/output_directory.hpp"
 #include "base/output_file.hpp"
 #include "catch.hpp"
 

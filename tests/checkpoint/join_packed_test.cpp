@@ -125,6 +125,27 @@ TEST_CASE("packed: methods and layouts that are not read are named", "[checkpoin
   mentions(open(kGptq, {{"m.scales", "F16", {2, 16}}}).line, "m.scales");
 }
 
+TEST_CASE("packed: sizes of groups and blocks that no matrix has are errors", "[checkpoint]") {
+  const std::vector<std::string> odd = {"0", "1073741824", "4294967296", "9223372036854775808",
+                                        "18446744073709551615", "-1", "1.5", "1e30", "\"128\"", "null"};
+  for (const std::string& n : odd)
+    for (const std::vector<std::uint64_t>& shape : {std::vector<std::uint64_t>{0, 0}, {0, 2}, {2, 0}, {0}, {2, 2}}) {
+      CAPTURE(n);
+      const Parts parts = {{"m.weight", "F8_E4M3", {144, 130}}, {"m.weight_scale_inv", "F32", shape}};
+      for (const std::string& block : {"[" + n + "," + n + "]", "[" + n + ",128]", "[128," + n + "]"}) {
+        CHECK(!open(R"({"quant_method":"fp8","weight_block_size":)" + block + "}", parts).line.empty());
+        CHECK(!open(R"({"quant_method":"compressed-tensors","config_groups":{"g":{"weights":{"block_structure":)" +
+                        block + "}}}}",
+                    parts)
+                   .line.empty());
+      }
+      if (shape.size() != 2 || shape[0] == 2) continue;
+      const std::string group = R"(,"bits":4,"group_size":)" + n + "}";
+      CHECK(!open(R"({"quant_method":"gptq")" + group, with(kGptqParts, {"m.scales", "F16", {0, 16}})).line.empty());
+      CHECK(!open(R"({"quant_method":"awq")" + group, with(kAwqParts, {"m.scales", "F16", {0, 16}})).line.empty());
+    }
+}
+
 TEST_CASE("packed: GPTQ parts are checked against one another", "[checkpoint]") {
   const auto line = [](const Part& changed) { return open(kGptq, with(kGptqParts, changed)).line; };
   mentions(line({"m.scales", "", {}}), "without its part m.scales");

@@ -106,6 +106,8 @@ TEST_CASE("lora: what is not plain LoRA is refused by name", "[checkpoint]") {
   mentions(refused(R"({"peft_type":"IA3"})", kNames), "LORA");
   mentions(refused(R"({"peft_type":"LORA","r":2})", kNames), "lora_alpha");
   mentions(refused(R"({"peft_type":"LORA","r":0,"lora_alpha":1})", kNames), "rank");
+  for (const char* r : {"1.5", "-1", "1e30", "true", "null"})
+    mentions(refused(base::cat(R"({"peft_type":"LORA","lora_alpha":1,"r":)", r, "}"), kNames), "r: ");
   mentions(refused(R"({"peft_type":"LORA","r":4,"lora_alpha":1})", kNames), "ranks of the two factors");
 }
 

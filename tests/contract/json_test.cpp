@@ -65,8 +65,14 @@ bool in_array(const Place& place) {
 // Names that the model chooses: taking one away is noticed where it is used.
 bool chosen_name(const Place& place) {
   static const std::vector<std::string> sections = {"norms", "ropes", "ops", "blocks"};
+  if (place.keys.size() == 3 && (place.keys[1] == "named" || place.keys[1] == "special")) return true;
   return place.keys.size() == 2 &&
          std::find(sections.begin(), sections.end(), place.keys[0]) != sections.end();
+}
+
+// Keys that came after the first release of their section: absent means none.
+bool later_key(const Place& place) {
+  return place.text == "chat.named" || place.text == "chat.special";
 }
 
 void rename_key(Json& object, const std::string& key) {
@@ -89,7 +95,7 @@ TEST_CASE("every key is required and none may be renamed") {
       at(removed, place.keys, place.keys.size() - 1).erase(key);
       const std::string without = error_of(removed.dump());
       INFO(place.text << " removed: " << without);
-      CHECK(without.find("model.json: " + place.text + ":") == 0);
+      CHECK((later_key(place) ? without.empty() : without.find("model.json: " + place.text + ":") == 0));
       Json renamed = document;
       rename_key(at(renamed, place.keys, place.keys.size() - 1), key);
       const std::string other = error_of(renamed.dump());

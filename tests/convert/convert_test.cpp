@@ -419,7 +419,17 @@ TEST_CASE("targets: existing, forced, the source itself, and what is not ours") 
   CHECK(code(scratch / "missing" / "out", false) == base::ExitCode::environment);
   CHECK(code("", false) == base::ExitCode::usage);
   CHECK(code_of([&] { run(scratch / "nowhere", scratch / "z", {}); }) != base::ExitCode::ok);
-  CHECK(scratch.n_entries() == 4);  // source, out, papers, file: no temporary directory is left
+  // What only has the name of a model file is not ours either.
+  fs::create_directories(scratch / "named" / "model.quern");
+  quern::test::write_text(scratch / "named" / "model.quern" / "precious", "x");
+  CHECK(code(scratch / "named", true) == base::ExitCode::usage);
+  CHECK(file_text(scratch / "named" / "model.quern" / "precious") == "x");
+  fs::create_directory(scratch / "linked");
+  fs::create_symlink(scratch / "file", scratch / "linked" / "model.json");
+  CHECK(code(scratch / "linked", true) == base::ExitCode::usage);
+  CHECK(fs::is_symlink(scratch / "linked" / "model.json"));
+  // source, out, papers, file, named, linked: no temporary directory is left
+  CHECK(scratch.n_entries() == 6);
 }
 
 TEST_CASE("an interrupted or failed conversion leaves the old model and nothing else") {

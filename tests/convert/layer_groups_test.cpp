@@ -46,6 +46,38 @@ TEST_CASE("layers are grouped by the pattern that covers most") {
   CHECK(grouped(std::string(200, 'A')) == "A*200");
 }
 
+TEST_CASE("a recipe's expressions have bounded work, whatever grows") {
+  const auto repeated = [](const std::string& text, std::size_t n) {
+    std::string result;
+    for (std::size_t i = 0; i < n; ++i) result += text;
+    return result;
+  };
+  const auto contract_of = [](const std::string& block, const std::string& more) {
+    return Json::parse(R"({"decoder": {"layers": {"count": 16384, "block": ")" + block + "\"}}," + more + "}");
+  };
+  const Json ifs = contract_of(repeated("if(false,x,null)|", 30000) + "b", "\"blocks\": {}");
+  const Json choice = contract_of(repeated("null|", 190000) + "b", "\"blocks\": {}");
+  const Json list_per_layer =
+      contract_of("b", R"("blocks": {"b": {"branches": [{"op": "o"}]}}, "ops": {"o": {"n": "$layer", "l": [)" +
+                           repeated("1,", 20000) + "1]}}");
+  const Json text_per_layer =
+      contract_of("b", R"("blocks": {"b": {"branches": [{"op": "o"}]}}, "ops": {"o": {"n": "$layer", "l": "')" +
+                           repeated("text ", 20000) + "'\"}}");
+  const Json copied = contract_of("if(eq(at($big,$layer),1),b,b)", "\"blocks\": {}");
+  Json likes = contract_of("b", "\"blocks\": {}");
+  likes["ops"]["big"]["l"] = std::vector<int>(20000, 1);
+  for (int i = 0; i < 1000; ++i) likes["ops"]["o" + std::to_string(i)] = Json::parse(R"({"like": "big"})");
+  Json values = Json::object();
+  values["big"] = std::vector<int>(20000, 1);
+  for (const Json& contract : {ifs, choice, list_per_layer, text_per_layer, copied, likes})
+  {
+    convert::Environment short_of = environment(values);
+    short_of.fuel = std::make_shared<convert::Fuel>(1'000'000, 100'000);  // the usual amount takes seconds
+    CHECK_THROWS_WITH(convert::evaluate_template(contract, short_of, "t"),
+                      Catch::Contains("the recipe's expressions"));
+  }
+}
+
 TEST_CASE("a template keeps what its layers lead to, and layers may have numbers of their own") {
   const Json values = Json::parse(R"({"n": 3, "w": 4, "kinds": ["a", "b", "b"]})");
   const Json contract = Json::parse(R"~({

@@ -237,3 +237,31 @@ TEST_CASE("the user's wishes replace the rule and are announced") {
     CHECK_THROWS_AS(convert::adapt_rope(bad, plain), base::Error);
   }
 }
+
+TEST_CASE("wishes out of range are usage errors that name the option") {
+  using Field = std::optional<double> convert::Adaptations::*;
+  const std::pair<const char*, Field> options[] = {{"--rope-scale", &convert::Adaptations::rope_scale},
+                                                   {"--rope-freq-scale", &convert::Adaptations::rope_freq_scale},
+                                                   {"--rope-freq-base", &convert::Adaptations::rope_freq_base},
+                                                   {"--yarn-ext-factor", &convert::Adaptations::yarn_ext_factor},
+                                                   {"--yarn-attn-factor", &convert::Adaptations::yarn_attn_factor},
+                                                   {"--yarn-beta-fast", &convert::Adaptations::yarn_beta_fast},
+                                                   {"--yarn-beta-slow", &convert::Adaptations::yarn_beta_slow}};
+  for (const auto& [name, field] : options)
+    for (const double value : {-1.0, 1e308, 1e-308, std::nan(""), double{INFINITY}}) {
+      const bool zero_allowed = std::string_view(name) == "--yarn-ext-factor" && value == 1e-308;
+      if (zero_allowed) continue;
+      CAPTURE(name);
+      CAPTURE(value);
+      convert::Adaptations wishes;
+      wishes.*field = value;
+      auto reading = convert::read_rope(entry(R"({"type": "yarn", "factor": 4})"), "x");
+      try {
+        convert::adapt_rope(wishes, reading);
+        FAIL_CHECK("accepted");
+      } catch (const base::Error& error) {
+        CHECK(error.code() == base::ExitCode::usage);
+        CHECK(error.where() == name);
+      }
+    }
+}

@@ -204,8 +204,11 @@ TEST_CASE("tokenizer_config adds special ids, affixes and tokens that tokenizer.
   CHECK(imported.tokens.add_eos);
   CHECK(made.encode("<extra>") == Ids{bos, 950, end});
   CHECK(made.id_of("<other>") == -1);
-  CHECK(imported.notices.size() == 3);
+  CHECK(imported.notices.size() == 2);
   CHECK(imported.chat.jinja == "D");
+  CHECK(imported.chat.named == std::map<std::string, std::string>{{"tool_use", "T"}});
+  CHECK(imported.chat.special ==
+        std::map<std::string, std::string>{{"bos_token", "<|bos|>"}, {"eos_token", "<|end|>"}});
   CHECK(imported.chat.builtin.empty());
   // A template that has the token already does not get it twice.
   Json with_template = base::parse_json(file_text(kData + "llama3.json"), "llama3.json");
@@ -231,6 +234,23 @@ TEST_CASE("plain ChatML is recognised, with the system text it brings") {
   CHECK(chat_of(head + "\nx" + tail).builtin == "chatml");
   CHECK(chat_of("{{ '<s>' + messages[0].content }}").builtin.empty());
   CHECK(chat_of("").jinja.empty());
+}
+
+TEST_CASE("where chat templates live, best first") {
+  const std::string config = R"({"chat_template": "config"})";
+  const std::string processor = R"({"chat_template": [{"name": "rag", "template": "R"}, {"name": "default", "template": "P"}]})";
+  const auto chat_of = [](const std::map<std::string, std::string>& files) {
+    test::MemoryCheckpoint made(checkpoint::SourceKind::hugging_face, "{}");
+    for (const auto& [name, text] : files) made.side_files[name] = text;
+    return convert::import_tokenizer(made, 0).chat;
+  };
+  CHECK(chat_of({{"chat_template.json", processor}}).jinja == "P");
+  CHECK(chat_of({{"chat_template.json", processor}}).named.at("rag") == "R");
+  CHECK(chat_of({{"chat_template.json", processor}, {"tokenizer_config.json", config}}).jinja == "config");
+  const auto all = chat_of({{"chat_template.json", processor}, {"tokenizer_config.json", config}, {"chat_template.jinja", "file"},
+                            {"additional_chat_templates/tool_use.jinja", "tools"}});
+  CHECK(all.jinja == "file");
+  CHECK(all.named == std::map<std::string, std::string>{{"tool_use", "tools"}});
 }
 
 // ---- GGUF

@@ -2,7 +2,6 @@
 // is convert/convert.hpp.
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <charconv>
 #include <iostream>
@@ -12,11 +11,9 @@
 
 #include "arguments.hpp"
 #include "base/error.hpp"
-#include "base/mapped_file.hpp"
 #include "base/strings.hpp"
 #include "base/thread_pool.hpp"
 #include "convert/convert.hpp"
-#include "interrupted.hpp"
 #include "print_report.hpp"
 #include "progress.hpp"
 #include "signals.hpp"
@@ -160,13 +157,11 @@ int run(const std::vector<std::string>& arguments) {
   if (printed_something(arguments)) return 0;
   Options options;
   if (!read_options(arguments, options)) return 0;
-  catch_signals();
   convert::ConvertReport report;
   {
     ProgressBar bar;
     report = convert::convert(options.source, options.target, options.convert,
                               [&](std::uint64_t done, std::uint64_t total) {
-                                if (interrupted()) throw Interrupted();
                                 bar.update(done, total);
                               });
   }
@@ -197,17 +192,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "quern-convert: %s%s\n", kind, quern::base::printable(what, 1000).c_str());
   };
   quern::tool::open_standard_streams();
-  quern::base::install_mapping_fault_handler();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), with its clean-up
+  quern::tool::install_signal_handlers("quern-convert: interrupted, unfinished files removed\n");
   int code = 0;
   try {
     code = quern::tool::run({argv + 1, argv + argc});
     std::cout.flush();
     if (!std::cout)
       throw quern::base::Error(ExitCode::environment, "standard output", "cannot write");
-  } catch (const quern::tool::Interrupted&) {
-    report("", "interrupted, nothing written");
-    code = static_cast<int>(ExitCode::environment);
   } catch (const quern::base::Error& error) {
     report("error: ", error.what());
     code = static_cast<int>(error.code());
@@ -218,6 +209,5 @@ int main(int argc, char** argv) {
     report("internal error: ", error.what());
     code = static_cast<int>(ExitCode::internal);
   }
-  quern::tool::raise_pending_signal();
   return code;
 }

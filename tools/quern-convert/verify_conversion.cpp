@@ -9,12 +9,11 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "base/temporary.hpp"
 #include "base/thread_pool.hpp"
-#include "interrupted.hpp"
 #include "kernels/select.hpp"
 #include "model/forward.hpp"
 #include "quant/formats.hpp"
-#include "signals.hpp"
 #include "text/tokenizer.hpp"
 
 namespace quern::tool {
@@ -37,29 +36,6 @@ double divergence_bound(const model::Model& written) {
       least_bits = std::min(least_bits, quant::bits_per_weight(*tensor.format, tensor.rows, tensor.columns));
   return least_bits >= 16 ? 0.005 : least_bits >= 8 ? 0.03 : least_bits >= 5 ? 0.3 : 0.8;
 }
-
-// A directory that goes away with everything in it.
-class TemporaryDirectory {
- public:
-  explicit TemporaryDirectory(const fs::path& target) {
-    const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
-    std::string pattern = (parent / ".quern-verify.XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      base::environment_error(base::printable(parent.string()), "cannot create a directory here",
-                              errno);
-    path_ = pattern;
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Real text where the model has a tokenizer, else ids spread over the vocabulary.
 std::vector<std::int32_t> prompt_of(const model::Model& model) {
@@ -161,16 +137,14 @@ Comparison compare(const std::vector<float>& source, const std::vector<float>& w
 
 bool verify_conversion(std::ostream& out, const fs::path& source, const fs::path& target,
                        const convert::ConvertOptions& options) {
-  const TemporaryDirectory temporary(target);
+  const base::Temporary temporary(target, base::Temporary::Kind::directory, 0700);
   convert::ConvertOptions float_options = options;
   float_options.type = "f32";
   float_options.tensor_types.clear();
   float_options.output_tensor_type.clear();
   float_options.token_embedding_type.clear();
   convert::convert(source, temporary.path() / "f32", float_options,
-                   [](std::uint64_t, std::uint64_t) {
-                     if (interrupted()) throw Interrupted();
-                   });
+                   [](std::uint64_t, std::uint64_t) {});
   const kernels::Kernels& kernels = kernels::select_kernels();
   base::ThreadPool pool(options.n_threads);
   const auto written = model::Model::load(target, kernels);

@@ -1,9 +1,11 @@
 #include "chat_renderer.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/strings.hpp"
 
 namespace quern::tool {
 
@@ -14,9 +16,22 @@ constexpr std::size_t kPromptTail = 32;  // tokens in which a generation prompt 
 chat::Format format_of(const LoadedModel& loaded, const ChatOptions& options) {
   if (!has_chat_format(loaded, options))
     base::reject(loaded.model->weights.where(),
-                 "the model has no chat template; give one with --chat-template, or complete plain text with "
-                 "quern run -no-cnv");
+                 "the model has no chat template, so it may be a base model: complete plain text with "
+                 "quern run -no-cnv, or name its format with --chat-template (quern chat --help lists them)");
   return make_chat_format(loaded, options);
+}
+
+// Thoughts in a channel of their own: marks of several control tokens, which rendering small chats does not find.
+constexpr std::string_view kChannel = "<|channel|>", kMessage = "<|message|>", kEnd = "<|end|>", kStart = "<|start|>";
+
+chat::ThoughtMarks marks_of(const chat::FormatTraits& traits, const text::Tokenizer& tokenizer) {
+  if (!traits.think_begin.empty()) return {traits.think_begin, traits.think_end, ""};
+  const bool channels =
+      tokenizer.id_of(kChannel) >= 0 && tokenizer.id_of(kMessage) >= 0 && tokenizer.id_of(kStart) >= 0;
+  // A model may think though its template does not say so.
+  if (!channels) return {"<think>", "</think>", ""};
+  const std::string answer = base::cat(kChannel, "final", kMessage);
+  return {base::cat(kChannel, "analysis", kMessage), base::cat(kEnd, kStart, "assistant", answer), answer};
 }
 
 }  // namespace
@@ -24,8 +39,12 @@ chat::Format format_of(const LoadedModel& loaded, const ChatOptions& options) {
 ChatRenderer::ChatRenderer(const LoadedModel& loaded, const ChatOptions& options)
     : loaded_(loaded), format_(format_of(loaded, options)) {
   const chat::FormatTraits& traits = format_.traits();
-  marks_ = {"<think>", "</think>", ""};  // a model may think though its template does not say so
-  if (!traits.think_begin.empty()) marks_ = {traits.think_begin, traits.think_end, ""};
+  marks_ = marks_of(traits, *loaded.tokenizer);
+  // A token within the closing mark ends the thoughts, not the answer.
+  for (const std::int32_t id : traits.stop_ids) {
+    const std::string_view spelling = loaded.tokenizer->token_bytes(id);
+    if (spelling.empty() || marks_.close.find(spelling) == std::string::npos) stop_ids_.push_back(id);
+  }
 }
 
 std::vector<std::int32_t> ChatRenderer::render(const std::vector<chat::Message>& messages, Thinking thinking) const {

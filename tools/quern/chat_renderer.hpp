@@ -27,12 +27,13 @@ class ChatRenderer {
   // Whether thoughts can be turned on and off.
   bool knows_thinking() const { return format_.traits().thinking == chat::Thinking::switchable; }
   // That end an answer beside the contract's end tokens.
-  const std::vector<std::int32_t>& stop_ids() const { return format_.traits().stop_ids; }
+  const std::vector<std::int32_t>& stop_ids() const { return stop_ids_; }
 
  private:
   const LoadedModel& loaded_;
   chat::Format format_;
   chat::ThoughtMarks marks_;
+  std::vector<std::int32_t> stop_ids_;
 };
 
 }  // namespace quern::tool

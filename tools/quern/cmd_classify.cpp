@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "base/error.hpp"
+#include "base/strings.hpp"
 #include "command.hpp"
 #include "engine/packed_batch.hpp"
 #include "ranking.hpp"
@@ -81,7 +82,9 @@ class Printer {
 
  private:
   std::vector<Ranked> ranking(const engine::PackedResult& result, std::size_t row) const {
-    return rank({result.runner.logits(result.first_logits + row), result.runner.n_outputs()}, top_k_, activation_);
+    const std::string& where = items_[result.index].where;
+    return rank({result.runner.logits(result.first_logits + row), result.runner.n_outputs()}, top_k_, activation_,
+                loaded_.model->contract.head.pool ? where : base::cat(where, ", token ", row));
   }
   Json tokens(const engine::PackedResult& result, std::string& text) const {
     const std::vector<std::int32_t>& ids = items_[result.index].ids;

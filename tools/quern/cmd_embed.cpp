@@ -84,6 +84,9 @@ int cmd_embed(const std::vector<std::string>& arguments) {
   EmbedOptions options;
   add_embed_options(app, options);
   if (parse_arguments(app, arguments)) return 0;
+  const model::ModelPaths paths = model::resolve_model_path(options.model.model);
+  check_npy_target(options.output, {paths.weights.string(), paths.contract.string(), options.input.file,
+                                    options.input.ids_file});
   const LoadedModel loaded = load_model(options.model);
   const contract::Contract& contract = loaded.model->contract;
   if (contract.kind == contract::ModelKind::encoder_decoder)

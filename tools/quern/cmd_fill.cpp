@@ -44,7 +44,8 @@ void print(const LoadedModel& loaded, const FillOptions& options, const InputIte
     if (item.ids[i] != mask) continue;
     Json fillings = Json::array();
     const std::span<const float> row(result.runner.logits(result.first_logits + i), vocab_size);
-    for (const Ranked& entry : rank(row.first(allowed), options.top_k, Activation::softmax)) {
+    const std::string place = base::cat(item.where, ", token ", i);
+    for (const Ranked& entry : rank(row.first(allowed), options.top_k, Activation::softmax, place)) {
       std::vector<std::int32_t> filled = item.ids;
       filled[i] = static_cast<std::int32_t>(entry.index);
       const std::string token = text_of(loaded, {filled[i]});
@@ -82,7 +83,7 @@ int cmd_fill(const std::vector<std::string>& arguments) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
   app.add_option_function<std::int32_t>("--mask-id", [&](const std::int32_t& id) { options.mask = id; },
                                         "id of the mask token (the model's)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{INT32_MAX}));
   app.add_option("--output", options.output, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.footer("example:\n  quern fill -m MODEL -p \"Paris is the [MASK] of France.\"");
   if (parse_arguments(app, arguments)) return 0;
@@ -93,6 +94,8 @@ int cmd_fill(const std::vector<std::string>& arguments) {
   if (!options.mask) options.mask = contract.tokens.mask;
   if (!options.mask)
     base::reject(loaded.model->weights.where(), "the model does not name its mask token: give --mask-id");
+  if (static_cast<std::size_t>(*options.mask) >= contract.vocab_size)
+    base::usage_error("--mask-id", base::cat("not one of the ", contract.vocab_size, " token ids of the model"));
   const std::vector<InputItem> items =
       read_inputs(loaded, options.input, context_length(loaded, options.model));
   check_masks(items, *options.mask);

@@ -1,6 +1,7 @@
 // quern logits: ids in, float32 logits (and hidden states) of every position out. Every parity check
 // stands on this command.
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -22,16 +23,11 @@ struct LogitsOptions {
   std::size_t prefix_length = 0;
 };
 
-// An output may not be what is read, nor anything but a file: it is renamed into place.
-void check_output(const std::string& path, const std::vector<std::string>& inputs) {
+bool same_place(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  if (path.empty() || !fs::exists(path, ignored)) return;
-  if (!fs::is_regular_file(path, ignored))
-    base::usage_error(base::printable(path), "exists and is not a regular file");
-  for (const std::string& input : inputs)
-    if (!input.empty() && fs::exists(input, ignored) && fs::equivalent(path, input, ignored))
-      base::usage_error(base::printable(path), "is an input of this command");
+  const auto place = [&](const std::string& path) { return fs::weakly_canonical(fs::absolute(path), ignored); };
+  return a == b || (!b.empty() && place(a) == place(b));
 }
 
 // One text, or several documents of it that do not see each other.
@@ -62,8 +58,9 @@ std::size_t longest(const std::vector<Document>& documents) {
 }
 
 // A file with one number per token of the ids file.
-std::vector<std::int32_t> read_beside(const std::string& path, std::size_t limit, std::size_t n_ids) {
-  std::vector<std::int32_t> numbers = read_ids_file(path, limit);
+std::vector<std::int32_t> read_beside(const std::string& path, const char* what, std::size_t limit,
+                                      std::size_t n_ids) {
+  std::vector<std::int32_t> numbers = read_ids_file(path, limit, what);
   if (numbers.size() != n_ids)
     base::reject(base::printable(path), "one number per token id", base::cat(numbers.size()), base::cat(n_ids));
   return numbers;
@@ -93,14 +90,16 @@ Input read_input_files(const contract::Contract& contract, const LogitsOptions& 
   Input input;
   input.ids = read_ids_file(options.ids_file, contract.vocab_size);
   if (!options.token_types_file.empty())
-    input.token_types = read_beside(options.token_types_file, contract.embedding.token_types, input.ids.size());
+    input.token_types =
+        read_beside(options.token_types_file, "token type", contract.embedding.token_types, input.ids.size());
   if (!options.encoder_ids_file.empty()) {
     const auto& own = contract.encoder->embedding;
     input.encoder_ids = read_ids_file(options.encoder_ids_file, own ? own->vocab_size : contract.vocab_size);
   }
   input.documents = {{0, input.ids.size()}};
   if (!options.documents_file.empty())
-    input.documents = documents_of(read_beside(options.documents_file, std::size_t{1} << 31, input.ids.size()));
+    input.documents = documents_of(
+        read_beside(options.documents_file, "document number", std::size_t{1} << 31, input.ids.size()));
   return input;
 }
 
@@ -125,12 +124,40 @@ std::vector<model::Slice> next_slices(const Input& input, const LogitsOptions& o
   return slices;
 }
 
-// Appends the rows of one forward() to the files.
-void write_rows(const model::Runner& runner, std::size_t d_model, NpyWriter* logits, NpyWriter* hidden) {
-  for (std::size_t row = 0; logits != nullptr && row < runner.n_logits(); ++row)
-    logits->write_row({runner.logits(row), runner.n_outputs()});
-  for (std::size_t row = 0; hidden != nullptr && row < runner.n_hidden(); ++row)
-    hidden->write_row({runner.hidden(row), d_model});
+// A file that gets one row per position (or text) in their order; a row with NaN or infinity is an input error.
+class RowsFile {
+ public:
+  RowsFile(const std::string& path, const char* what, std::size_t rows, std::size_t columns)
+      : what_(what), columns_(columns) {
+    if (!path.empty()) file_ = std::make_unique<NpyWriter>(path, rows, columns);
+  }
+  void write(const float* row) {
+    if (!file_) return;
+    for (std::size_t i = 0; i < columns_; ++i)
+      if (!std::isfinite(row[i]))
+        base::reject("model", base::cat(what_, " are not finite at position ", n_written_, ", index ", i));
+    file_->write_row({row, columns_});
+    ++n_written_;
+  }
+  void finish() {
+    if (file_) file_->finish();
+  }
+
+ private:
+  std::unique_ptr<NpyWriter> file_;
+  const char* what_;
+  std::size_t columns_, n_written_ = 0;
+};
+
+void write_rows(const model::Runner& runner, RowsFile& logits, RowsFile& hidden) {
+  for (std::size_t row = 0; row < runner.n_logits(); ++row) logits.write(runner.logits(row));
+  for (std::size_t row = 0; row < runner.n_hidden(); ++row) hidden.write(runner.hidden(row));
+}
+
+void check_length(const std::string& file, std::size_t length, std::size_t context) {
+  if (length > context)
+    base::reject(base::printable(file), "too many token ids", base::cat(length),
+                 base::cat("at most ", context, ", the context"));
 }
 
 // All ids in chunks; each position's row goes straight to its file.
@@ -138,9 +165,8 @@ void run(const LoadedModel& loaded, const LogitsOptions& options, const Input& i
   const contract::Contract& contract = loaded.model->contract;
   const std::size_t n = longest(input.documents);
   engine::SessionOptions session = session_options(loaded, options.model, n);
-  for (const std::size_t length : {n, input.encoder_ids.size()})
-    if (length > session.cache.max_tokens)
-      base::reject(options.ids_file, base::cat("has ", length, " tokens, context is ", session.cache.max_tokens));
+  check_length(options.ids_file, n, session.cache.max_tokens);
+  check_length(options.encoder_ids_file, input.encoder_ids.size(), session.cache.max_tokens);
   session.cache.max_tokens = n;
   session.cache.n_sequences = input.documents.size();
   model::KvCache cache(*loaded.model, session.cache);
@@ -155,19 +181,17 @@ void run(const LoadedModel& loaded, const LogitsOptions& options, const Input& i
     const model::Slice source{0, input.encoder_ids, model::Want::none};
     runner.encode({&source, 1});
   }
-  std::unique_ptr<NpyWriter> logits, hidden;
   const std::size_t n_rows = contract.head.pool ? input.documents.size() : input.ids.size();
-  if (!options.output.empty()) logits = std::make_unique<NpyWriter>(options.output, n_rows, runner.n_outputs());
-  if (!options.hidden.empty())
-    hidden = std::make_unique<NpyWriter>(options.hidden, input.ids.size(), contract.d_model);
+  RowsFile logits(options.output, "logits", n_rows, runner.n_outputs());
+  RowsFile hidden(options.hidden, "hidden states", input.ids.size(), contract.d_model);
   for (std::size_t document = 0, at = 0; document < input.documents.size();) {
     const std::vector<model::Slice> slices =
         next_slices(input, options, whole ? input.ids.size() : std::min(chunk, session.prefill_chunk), document, at);
     runner.forward(slices);
-    write_rows(runner, contract.d_model, logits.get(), hidden.get());
+    write_rows(runner, logits, hidden);
   }
-  if (logits) logits->finish();
-  if (hidden) hidden->finish();
+  logits.finish();
+  hidden.finish();
 }
 
 }  // namespace
@@ -195,9 +219,9 @@ int cmd_logits(const std::vector<std::string>& arguments) {
 
   const model::ModelPaths paths = model::resolve_model_path(options.model.model);
   for (const std::string& path : {options.output, options.hidden})
-    check_output(path, {paths.weights.string(), paths.contract.string(), options.ids_file, options.encoder_ids_file,
-                        options.token_types_file, options.documents_file});
-  if (!options.output.empty() && options.output == options.hidden)
+    check_npy_target(path, {paths.weights.string(), paths.contract.string(), options.ids_file,
+                            options.encoder_ids_file, options.token_types_file, options.documents_file});
+  if (!options.output.empty() && same_place(options.output, options.hidden))
     base::usage_error("--hidden", "is the same file as -o");
   const LoadedModel loaded = load_model(options.model);
   check_options(loaded.model->contract, options);

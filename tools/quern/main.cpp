@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/mapped_file.hpp"
 #include "base/strings.hpp"
 #include "command.hpp"
 #include "signals.hpp"
@@ -86,7 +85,7 @@ int dispatch(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   using quern::base::ExitCode;
   quern::tool::open_standard_streams();
-  quern::base::install_mapping_fault_handler();
+  quern::tool::install_signal_handlers();
   int code = 0;
   try {
     code = quern::tool::dispatch({argv + 1, argv + argc});

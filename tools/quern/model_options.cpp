@@ -127,7 +127,7 @@ std::string read_input(const std::string& path) {
   return text;
 }
 
-std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size) {
+std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size, const char* what) {
   const std::string text = read_input(path);
   const std::string where = base::printable(path);
   std::vector<std::int32_t> ids;
@@ -143,15 +143,15 @@ std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t voc
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
     const auto next = static_cast<std::size_t>(end - text.data());
     if (error != std::errc() || (next < text.size() && !is_space(next)))
-      base::reject(base::cat(where, ":", at), "not a token id", base::printable(text.substr(at, 20)),
+      base::reject(base::cat(where, ":", at), base::cat("not a ", what), base::printable(text.substr(at, 20)),
                    "decimal numbers separated by white space");
     if (id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
-      base::reject(base::cat(where, ":", at), "token id out of range", base::cat(id),
+      base::reject(base::cat(where, ":", at), base::cat(what, " out of range"), base::cat(id),
                    base::cat("0 to ", vocab_size - 1));
     ids.push_back(static_cast<std::int32_t>(id));
     at = next;
   }
-  if (ids.empty()) base::reject(where, "no token ids");
+  if (ids.empty()) base::reject(where, base::cat("no ", what, "s"));
   return ids;
 }
 

@@ -46,8 +46,9 @@ engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOpt
 // The context in tokens: -c, or the model's max_positions.
 std::size_t context_length(const LoadedModel& loaded, const ModelOptions& options);
 
-// Whitespace-separated decimal ids, checked against [0, vocab_size).
-std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size);
+// Whitespace-separated decimal ids, checked against [0, vocab_size); `what` they are, for error lines.
+std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size,
+                                        const char* what = "token id");
 // A file, or standard input for "-".
 std::string read_input(const std::string& path);
 

@@ -6,10 +6,15 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace quern::tool {
 
-// "-" is not supported: the file appears whole (temporary name, sync, rename).
+// Usage error when the output is one of the files that are read (under any name). Empty paths are none.
+void check_npy_target(const std::string& path, const std::vector<std::string>& inputs);
+
+// The file appears whole or not at all; a pipe or device is written into (base::AtomicFile).
 class NpyWriter {
  public:
   NpyWriter(const std::filesystem::path& path, std::size_t rows, std::size_t columns);

@@ -2,12 +2,16 @@
 
 #include <cmath>
 
+#include "base/error.hpp"
+#include "base/strings.hpp"
 #include "sampling/scores.hpp"
 
 namespace quern::tool {
 
-std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation) {
-  sampling::check_finite(logits, 0);
+std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation,
+                         const std::string& where) {
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (!std::isfinite(logits[i])) base::reject(where, base::cat("the model's output ", i, " is not finite"));
   std::vector<float> scores(logits.begin(), logits.end());
   if (activation == Activation::softmax) sampling::log_softmax(scores);
   std::vector<Ranked> ranked;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace quern::tool {
@@ -14,7 +15,8 @@ struct Ranked {
 
 enum class Activation { softmax, sigmoid };
 
-// The k best, best first (equal ones by index). Input error when a logit is not finite.
-std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation);
+// The k best, best first (equal ones by index). Input error of `where` when a logit is not finite.
+std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation,
+                         const std::string& where);
 
 }  // namespace quern::tool

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
 #include "base/strings.hpp"
+#include "text_limit.hpp"
 
 namespace quern::tool {
 
@@ -74,9 +75,6 @@ void append(InputItem& item, const std::vector<std::int32_t>& ids, std::int32_t 
   append(item, ids, std::vector<std::int32_t>(ids.size(), type));
 }
 
-// Above any tokenizer's bytes per token of text in some language; runs of spaces may be one token.
-constexpr std::size_t kBytesPerToken = 256, kMinTextBytes = 1 << 20;
-
 class Encoder {
  public:
   Encoder(const LoadedModel& loaded, const InputOptions& options, std::size_t max_tokens)
@@ -112,18 +110,10 @@ class Encoder {
     longer.resize(std::min(longer.size(), room - kept));
   }
 
-  // A text far longer than the tokens could hold is cut, or refused, before it is tokenized: unigram keeps
-  // some 16 bytes for each byte of a text.
+  // A text far longer than the tokens could hold is cut, or refused, before it is tokenized.
   std::vector<std::int32_t> bare(const TextRecord& record, std::string_view text) {
-    const std::size_t most = std::max(kMinTextBytes, max_tokens_ * kBytesPerToken);
-    if (text.size() > most) {
-      if (refuse_)
-        base::reject(record.where, "too long a text", base::cat(text.size(), " bytes"),
-                     base::cat("at most ", most, " bytes for ", max_tokens_, " tokens"));
-      text = text.substr(0, most);
-      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.remove_suffix(1);
-      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80) != 0) text.remove_suffix(1);
-    }
+    if (refuse_) check_text_bytes(text, record.where, max_tokens_);
+    text = cut_text(text, max_tokens_);
     return tokenizer_.encode(text, {.add_special = false});
   }
   InputItem single(const TextRecord& record) {
