@@ -157,10 +157,10 @@ NameMap::NameMap(const Json& section, const checkpoint::Checkpoint& checkpoint, 
     }
     base::JsonObject object(entry, cat(where_, ".ignore_tensors"));
     Ignore ignore{object.get_string("name"), {}, object.has("beyond") ? object.get_string("beyond") : ""};
-    for (const Json& n : object.has("dims") ? object.get("dims") : Json::array()) {
-      if (!n.is_number_unsigned())
+    for (const Json& size : object.has("dims") ? object.get("dims") : Json::array()) {
+      if (!size.is_number_unsigned())
         base::reject(object.path_of("dims"), "not a number of dimensions");
-      ignore.dims.push_back(n.get<std::size_t>());
+      ignore.dims.push_back(size.get<std::size_t>());
     }
     object.finish();
     ignore_.push_back(std::move(ignore));
