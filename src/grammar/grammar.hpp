@@ -49,10 +49,10 @@ struct Node {
   std::uint32_t min = 0, max = 0;  // repeat
   std::uint32_t target = 0;        // rule: its id; token: index of its pattern
   std::uint32_t n_places = 0;      // network
-  std::string text;
-  CharSet chars;
-  std::vector<NodeId> children;
-  std::vector<Arc> arcs;
+  std::string text = {};
+  CharSet chars = {};
+  std::vector<NodeId> children = {};
+  std::vector<Arc> arcs = {};
 };
 
 // Whether calls of a rule may be replaced by its expression. A shared rule keeps the masks of its
