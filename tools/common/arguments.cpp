@@ -14,7 +14,7 @@ namespace quern::tool {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kAliases = {{
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-ub", "--ubatch-size"},
@@ -29,16 +29,16 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kAliases
     {"-pg", "--prompt-gen"},
     {"-tb", "--threads-batch"},
     {"-jf", "--json-schema-file"},
-}};
+};
 
 }  // namespace
 
 std::vector<std::string> expand_aliases(const std::vector<std::string>& arguments) {
   std::vector<std::string> expanded;
   for (const std::string& argument : arguments) {
-    const auto found = std::find_if(kAliases.begin(), kAliases.end(),
+    const auto found = std::find_if(std::begin(kAliases), std::end(kAliases),
                                     [&](const auto& alias) { return alias.first == argument; });
-    expanded.emplace_back(found == kAliases.end() ? std::string_view(argument) : found->second);
+    expanded.emplace_back(found == std::end(kAliases) ? std::string_view(argument) : found->second);
   }
   return expanded;
 }

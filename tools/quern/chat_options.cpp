@@ -31,7 +31,7 @@ chat::Format make_chat_format(const LoadedModel& loaded, const ChatOptions& opti
     format.chat_template = read_input(options.chat_template_file);
     if (format.chat_template.empty()) base::reject(options.chat_template_file, "an empty template");
   }
-  return chat::Format(loaded.model->contract, need_tokenizer(loaded), format, loaded.model->weights.where());
+  return chat::Format(loaded.model->contract, need_tokenizer(loaded), format, std::string(loaded.model->weights.where()));
 }
 
 }  // namespace quern::tool

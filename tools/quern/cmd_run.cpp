@@ -148,6 +148,7 @@ struct Run {
   const RunOptions& options;
   const SamplerMaker& samplers;
   AnswerPrinter& printer;
+  PromptCache& cache;
   sampling::Constraint* constraint = nullptr;  // of a grammar: what may come next
 };
 
@@ -183,13 +184,16 @@ Answer generate(engine::Session& session, const Run& run, const Task& task) {
   options.max_new_tokens = task.plan.max_new_tokens;
   options.stop_requested = interrupted;
   const auto on_token = [&](std::int32_t id) {
+    run.cache.at_token();
     const bool goes_on = builder.token(id, {session.runner().logits(0), vocab_size});
     const bool is_stop_id =
         std::find(task.plan.stop_ids.begin(), task.plan.stop_ids.end(), id) != task.plan.stop_ids.end();
     if (!is_stop_id) run.printer.id(id);
     return goes_on && !interrupted();
   };
-  return builder.finish(session.generate(task.prompt, *sampler, options, on_token));
+  const engine::FinishReason reason = session.generate(task.prompt, *sampler, options, on_token);
+  run.cache.after_answer();
+  return builder.finish(reason);
 }
 
 void add_times(engine::PhaseTimes& sum, const engine::PhaseTimes& one) {
@@ -197,6 +201,8 @@ void add_times(engine::PhaseTimes& sum, const engine::PhaseTimes& one) {
   sum.encode_tokens += one.encode_tokens;
   sum.prefill_seconds += one.prefill_seconds;
   sum.prefill_tokens += one.prefill_tokens;
+  sum.reused_tokens += one.reused_tokens;
+  sum.rebuilt_tokens += one.rebuilt_tokens;
   sum.decode_seconds += one.decode_seconds;
   sum.decode_tokens += one.decode_tokens;
   sum.sampling_seconds += one.sampling_seconds;
@@ -256,6 +262,8 @@ int cmd_run(const std::vector<std::string>& arguments) {
   engine::Timings timings;
   timings.tokenize_seconds = seconds_since(tokenize_start);
   timings.load_seconds = loaded.load_seconds + loaded.tokenizer_seconds;
+  if (!options.prompt_cache.path.empty() && tasks.size() > 1)
+    base::usage_error("--prompt-cache", "holds one prompt; there are several");
   const bool own = depends_on_length(loaded.model->contract);
   const std::size_t n_beams = tasks.front().plan.beams.n_beams;
   check_search(options, n_beams, samplers);
@@ -266,7 +274,8 @@ int cmd_run(const std::vector<std::string>& arguments) {
   session.emplace(*loaded.model, *loaded.pool, session_for(loaded, options, std::span(tasks).first(own ? 1 : tasks.size())));
   catch_signals();
   AnswerPrinter printer(loaded, options);
-  const Run run{loaded, options, samplers, printer, matcher.get()};
+  PromptCache cache(options.prompt_cache, *session);
+  const Run run{loaded, options, samplers, printer, cache, matcher.get()};
   announce(run, tasks.front());
   for (std::size_t i = 0; i < tasks.size() && !interrupted(); ++i) {
     if (own && i > 0) session.emplace(*loaded.model, *loaded.pool, session_for(loaded, options, {&tasks[i], 1}));

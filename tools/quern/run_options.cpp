@@ -88,6 +88,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--echo", options.echo, "the prompt before the answer");
   app.add_flag("--special", options.special, "print control tokens too");
   app.add_flag("--no-timings", options.no_timings, "no timing table");
+  add_prompt_cache_options(app, options.prompt_cache);
   add_sampling_options(app, options.sampling);
   add_search_options(app, options.generation);
   add_grammar_options(app, options.grammar);
@@ -133,6 +134,7 @@ void check_search(const RunOptions& options, std::size_t n_beams, const SamplerM
                                         " beams: add --num-beams 1"));
   };
   if (options.wants_scores()) refuse("--logprobs");
+  if (!options.prompt_cache.path.empty()) refuse("--prompt-cache");
   if (!stop_texts(options.stops).empty()) refuse("--stop");
   if (samplers.restricts()) refuse("--ban and --logit-bias");
 }

@@ -9,6 +9,7 @@
 #include "engine/generation_plan.hpp"
 #include "grammar_options.hpp"
 #include "model_options.hpp"
+#include "prompt_cache.hpp"
 #include "prompts.hpp"
 #include "sampling_options.hpp"
 
@@ -32,6 +33,7 @@ struct RunOptions {
   std::size_t top_logprobs = 0;
   SamplingOptions sampling;
   StopOptions stops;
+  PromptCacheOptions prompt_cache;
   GrammarOptions grammar;  // the form of the answer
   engine::GenerationRequest generation;  // from the options about search and lengths
 
