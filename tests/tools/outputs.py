@@ -1,5 +1,6 @@
 """Where the programs write: links, streams, full disks, file size limits, signals and dead processes; results that are
 no numbers; inputs too long to tokenize. Nothing half-written stays, nothing of others is touched."""
+import atexit
 import json
 import os
 import pathlib
@@ -112,6 +113,7 @@ def blocked_writer(model, tmp, folder, number=1):
     """A process that has begun y.npy, the number-th, and waits for a reader of its second output."""
     process = subprocess.Popen([QUERN, "logits", "-m", model, "--ids-file", tmp / "ids", "-o", folder / "y.npy",
                                 "--hidden", tmp / "fifo"], stderr=subprocess.PIPE)
+    atexit.register(process.kill)   # a test that fails leaves nobody waiting
     for _ in range(5000):
         if sum(p.name.startswith(".y.npy.quern-") for p in folder.iterdir()) == number:
             time.sleep(0.02)
