@@ -138,7 +138,7 @@ class Terminal:
         while self.read(quiet):
             pass
 
-    def expect(self, pattern, seconds=120):
+    def expect(self, pattern, seconds=60):
         """Waits until new output holds `pattern` (bytes regex); what follows it is new."""
         end = time.monotonic() + seconds
         while True:

@@ -14,11 +14,7 @@ namespace quern::tool {
 
 namespace {
 
-<<<<<<< HEAD
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kAliases = {{
-=======
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
->>>>>>> int
     {"-ctk", "--cache-type-k"},
     {"-ctv", "--cache-type-v"},
     {"-ub", "--ubatch-size"},

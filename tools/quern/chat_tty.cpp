@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/temporary.hpp"
+
 namespace quern::tool {
 
 namespace {
@@ -62,6 +64,7 @@ void set_handler(int signal, void (*handler)(int)) {
 
 void die_of(int signal) {
   restore_modes();
+  if (signal != SIGTSTP) base::remove_temporaries_in_handler();  // of a session that is being saved
   set_handler(signal, SIG_DFL);
   sigset_t set;
   ::sigemptyset(&set);
@@ -84,17 +87,18 @@ void on_resize(int) {
   g_resized = 1;
 }
 
-void on_stop(int signal) {
-  const int error = errno;
-  die_of(signal);  // stops here, and goes on behind it
-  set_handler(signal, on_stop);
-  errno = error;
-}
-
 void on_continue(int) {
   const int error = errno;
   if (g_saved != 0 && g_mode != static_cast<int>(Tty::Mode::typed)) apply(static_cast<Tty::Mode>(g_mode));
   g_continued = 1;
+  errno = error;
+}
+
+void on_stop(int signal) {
+  const int error = errno;
+  die_of(signal);  // stops here, and goes on behind it
+  set_handler(signal, on_stop);
+  on_continue(SIGCONT);  // a process group without a shell is not stopped, and gets no SIGCONT
   errno = error;
 }
 
