@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
-#include "grammar/limits.hpp"
 
 namespace quern::grammar {
 
@@ -91,9 +90,6 @@ class Determinizer {
     if (added) {
       sets_.push_back(&found->first);
       check_states(sets_.size(), limits_);
-      n_members_ += found->first.size();
-      if (n_members_ > kMaxSetMembers)
-        base::reject(limits_.where, "too large an automaton", {}, "fewer repetitions within repetitions");
       dfa_.states.emplace_back();
       dfa_.states.back().final = accepts(found->first, false);
     }
@@ -144,7 +140,6 @@ class Determinizer {
   bool has_ends_ = false;  // links at the end of the text
   std::unordered_map<Set, std::uint32_t, SetHash> ids_;
   std::vector<const Set*> sets_;
-  std::size_t n_members_ = 0;  // of all sets
   std::vector<Edge> edges_;
   std::vector<Symbol> cuts_;
   Dfa dfa_;

@@ -14,7 +14,6 @@ inline constexpr std::size_t kMaxRules = 30'000;
 inline constexpr std::uint32_t kMaxRepeat = 10'000;         // n of {m,n}, maxLength, maxItems
 inline constexpr std::size_t kMaxStates = 600'000;          // of all automata of one grammar
 inline constexpr std::size_t kMaxDfaStates = 100'000;       // of one pattern, format or their product
-inline constexpr std::size_t kMaxSetMembers = 4'000'000;    // while one is made: its memory and time
 inline constexpr std::size_t kMaxAlternatives = 2'000;      // of anyOf, oneOf and their products
 inline constexpr std::uint32_t kMaxStackDepth = 256;        // rules open at once while an answer grows
 inline constexpr std::size_t kMaxStacks = 2'000;            // ways to read one answer
