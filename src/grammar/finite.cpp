@@ -13,6 +13,10 @@ namespace {
 
 using Set = std::vector<std::uint32_t>;
 
+// States of the nondeterministic automaton looked at while one is made deterministic: few states
+// of many members each would else take minutes. About a second.
+constexpr std::size_t kMaxWork = 60'000'000;
+
 struct SetHash {
   std::size_t operator()(const Set& set) const {
     std::size_t hash = set.size();
@@ -61,6 +65,8 @@ class Determinizer {
         work.push_back(link.to);
       }
     }
+    work_ += out.size();
+    if (work_ > kMaxWork) base::reject(limits_.where, "too large an automaton: repetitions within repetitions");
     // Only states with a future of their own tell sets apart.
     std::erase_if(out, [&](std::uint32_t state) {
       const Nfa::State& s = nfa_.states[state];
@@ -130,6 +136,7 @@ class Determinizer {
   const FiniteLimits& limits_;
   std::vector<std::uint32_t> seen_;
   std::uint32_t generation_ = 0;
+  std::size_t work_ = 0;
   bool has_ends_ = false;  // links at the end of the text
   std::unordered_map<Set, std::uint32_t, SetHash> ids_;
   std::vector<const Set*> sets_;

@@ -42,8 +42,10 @@ void Matcher::State::resolve_tokens() {
     if (id < 0 || static_cast<std::size_t>(id) >= vocabulary.size())
       base::reject(automaton.where(),
                    pattern.id >= 0 ? base::cat("token <[", pattern.id, "]> is not in the vocabulary")
-                                   : base::cat("<", base::printable(pattern.spelling, 60),
-                                               "> is not one token of the vocabulary"));
+                                   : base::cat(base::printable(pattern.spelling, 60),
+                                               " is not one token of the vocabulary"));
+    if (!pattern.negated && vocabulary.is_end(id))
+      base::reject(automaton.where(), base::cat("token ", id, " ends an answer, it cannot be part of one"));
     pattern_ids.push_back(id);
   }
 }

@@ -103,7 +103,7 @@ class Printer {
     }
     if (n.children.empty()) return n.kind == NodeKind::choice ? "[]" : "\"\"";
     const bool choice = n.kind == NodeKind::choice;
-    std::string text = joined(n.children, choice ? " | " : " ", choice ? Binding::sequence : Binding::item);
+    std::string text = joined(n.children, choice ? " | " : " ", Binding::sequence);
     const bool loose = choice ? place != Binding::choice : place == Binding::item;
     return loose ? cat("(", text, ")") : text;
   }
@@ -128,7 +128,7 @@ class Printer {
     const std::string prefix = cat("path_", ++n_networks_);  // no other rule's name has a _ here
     std::vector<std::string> lines(n.n_places);
     for (const Arc& arc : n.arcs) {
-      std::string text = arc.node ? node(*arc.node, Binding::item) : "";
+      std::string text = arc.node ? node(*arc.node, Binding::sequence) : "";
       if (arc.to != 1) text += cat(text.empty() ? "" : " ", prefix, "_", arc.to);
       lines[arc.from] += cat(lines[arc.from].empty() ? "" : " | ", text.empty() ? "\"\"" : text);
     }

@@ -4,6 +4,7 @@
 #include "base/strings.hpp"
 #include "jinja/access.hpp"
 #include "jinja/builtins.hpp"
+#include "jinja/numbers.hpp"
 #include "jinja/operators.hpp"
 #include "jinja/print.hpp"
 #include "jinja/text_tools.hpp"
@@ -65,16 +66,19 @@ Value filter_center(Interpreter& run, const Value& v, Arguments& a) {
 
 Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("truncate", {"length", "killwords", "end", "leeway"});
-  const Text& text = need_text(run, v, "truncate");
-  const std::int64_t most = a.integer_or(0, 255), leeway = a.integer_or(3, 5);
   const Text dots("...");
   const Text& end = a.text(2) != nullptr ? *a.text(2) : dots;
   const auto end_size = static_cast<std::int64_t>(char_count(end));
-  if (most < end_size)
-    throw Fault(base::cat("truncate: expected length >= ", end_size, ", got ", most));
+  double limit = 255, leeway = 5;
+  if (a.get(0) != nullptr && !to_double(*a.get(0), limit))
+    throw Fault("truncate: length must be a number");
+  if (a.given(3) && !to_double(*a.get(3), leeway)) throw Fault("truncate: leeway must be a number");
+  if (limit < static_cast<double>(end_size))
+    throw Fault(base::cat("truncate: expected length >= ", end_size, ", got ", limit));
   if (leeway < 0) throw Fault(base::cat("truncate: expected leeway >= 0, got ", leeway));
-  const auto size = static_cast<std::int64_t>(char_count(text));
-  if (size - leeway <= most) return v;
+  if (static_cast<double>(length(run, v)) <= limit + leeway) return v;
+  const Text& text = need_text(run, v, "truncate");
+  const std::int64_t most = a.integer_or(0, 255);
   std::size_t cut = byte_of_char(text, static_cast<std::size_t>(most - end_size));
   if (!flag(run, a, 1, false)) {
     const std::size_t space = std::string_view(text.bytes).substr(0, cut).rfind(' ');

@@ -62,9 +62,10 @@ class Percent {
     const List* list = as_list(values);
     tuple_ = list != nullptr && list->kind != ObjectKind::list ? list : nullptr;
     const Object* object = as_object(values);
-    mapping_ = tuple_ == nullptr && object != nullptr &&
-               (object->kind == ObjectKind::dict || object->kind == ObjectKind::list ||
-                object->kind == ObjectKind::range);
+    mapping_ = is_undefined(values) ||
+               (tuple_ == nullptr && object != nullptr &&
+                (object->kind == ObjectKind::dict || object->kind == ObjectKind::list ||
+                 object->kind == ObjectKind::range));
   }
 
   Value run() {

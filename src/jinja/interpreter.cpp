@@ -34,7 +34,9 @@ bool Cursor::next(Value& out) {
     if (at_ >= text->bytes.size()) return false;
     const std::size_t begin = at_;
     at_ += character_at(text->bytes, at_).bytes;
-    out = piece(*run_, *text, begin, at_);
+    TextBuilder builder;  // a character of markup is none, as in the reference
+    builder.append(*text, begin, at_);
+    out = run_->heap().text(builder);
     return true;
   }
   if (const List* list = as_list(value_)) {

@@ -12,10 +12,10 @@ namespace quern::jinja {
 // A new scope inside `parent` while it lives.
 class Interpreter::ScopeGuard {
  public:
-  ScopeGuard(Interpreter& run, const std::shared_ptr<Scope>& parent)
-      : run_(run), before_(run.scope_) {
+  // By value: `parent` may be the very scope that is replaced here.
+  ScopeGuard(Interpreter& run, std::shared_ptr<Scope> parent) : run_(run), before_(run.scope_) {
     run_.scope_ = std::make_shared<Scope>();
-    run_.scope_->parent = parent;
+    run_.scope_->parent = std::move(parent);
   }
   ~ScopeGuard() { run_.scope_ = std::move(before_); }
   ScopeGuard(const ScopeGuard&) = delete;

@@ -29,7 +29,7 @@ namespace {
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, transform, h8, h9] = head;
   [[maybe_unused]] const auto& [x1, x2, x3, x4] = *transform;
   [[maybe_unused]] const auto& [w1, w2, w3] = *pooling;
-  [[maybe_unused]] const auto& [j1, j2, j3] = chat;
+  [[maybe_unused]] const auto& [j1, j2, j3, j4, j5] = chat;
   [[maybe_unused]] const auto& [p1, p2] = counts;
 }
 

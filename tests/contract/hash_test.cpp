@@ -36,7 +36,7 @@ TEST_CASE("hash: labels, chat, generation, reports and layout of the text do not
       {"/generation/n_beams", 4},
       {"/generation/suppress", Json::array({3})},
       {"/generation/renormalize", true},
-      {"/pooling", Json{{"mode", "last"}, {"normalize", true}}},
+      {"/pooling", Json{{"mode", "last"}, {"normalize", true}, {"max_tokens", 128}}},
       {"/quantization", Json::object()},
       {"/source", Json::parse(R"({"a":[1,2]})")},
       {"/weights", Json::object()},

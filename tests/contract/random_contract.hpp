@@ -257,6 +257,7 @@ class RandomContract {
           own.embedding.d_embed = out.embedding.d_embed;
           own.embedding.project_in = out.embedding.project_in;
           own.embedding.project_bias = own.embedding.project_in && coin();
+          if (own.embedding.positions) own.embedding.positions->after_project = own.embedding.project_in && coin();
         }
         stack.embedding = own;
       }

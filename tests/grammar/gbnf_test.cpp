@@ -156,9 +156,10 @@ TEST_CASE("GBNF of hostile size is refused or read, never a crash", "[gbnf]") {
   CHECK(accepts(from_gbnf("root ::= " + repeated("(", 150) + "\"a\"" + repeated(")*", 150)), "aaa"));
   for (const char* const again : {")*", ")+", "){2,}", "){5,}", "){0,5}"}) {
     const std::string deep = "root ::= " + repeated("(", 150) + "\"a\"" + repeated(again, 150);
-    const std::string message = refusal([&] { CHECK(accepts(from_gbnf(deep), "aaa")); });
+    bool accepted = false;
+    const std::string message = refusal([&] { accepted = accepts(from_gbnf(deep), "aaa"); });
     INFO(again << " " << message);
-    CHECK((message.empty() || message.find("too large an automaton") != std::string::npos));
+    CHECK((accepted || message.find("too large an automaton") != std::string::npos));
   }
   CHECK(refusal([&] { from_gbnf("root ::= \"a\"" + repeated("*", 60'000)); }).find("nest too deep") !=
         std::string::npos);

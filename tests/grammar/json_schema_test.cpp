@@ -152,7 +152,7 @@ const std::pair<const char*, const char*> kRefused[] = {
     {R"({"type":"array","uniqueItems":true,"items":{"type":"integer"}})", "\"uniqueItems\" is supported for items of an enum"},
     {R"({"type":"number","multipleOf":0.01})", "#/multipleOf: \"multipleOf\" is supported for whole numbers"},
     {R"({"format":"color"})", "#/format: the format \"color\" is not supported"},
-    {R"({"pattern":"(?=a)"})", "#/pattern: pattern \"(?=a)\""},
+    {R"j({"pattern":"(?=a)"})j", "#/pattern: pattern \"(?=a)\""},
     {R"({"pattern":5})", "#/pattern: wrong value"},
     {R"({"maxLength":-1})", "#/maxLength: wrong value"},
     {R"({"maxLength":1.5})", "#/maxLength: wrong value"},

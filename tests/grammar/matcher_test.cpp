@@ -199,6 +199,8 @@ TEST_CASE("tokens by number and by name", "[matcher]") {
   CHECK(other.allowed()[0] == 0b01010);
   const Automaton unknown = from_gbnf("root ::= <nope>");
   CHECK(refusal([&] { Matcher m(unknown, vocabulary); }).find("<nope> is not one token") != std::string::npos);
+  const Automaton end = from_gbnf("root ::= <[0]> \"a\"");
+  CHECK(refusal([&] { Matcher m(end, vocabulary); }).find("token 0 ends an answer") != std::string::npos);
   const Automaton far = from_gbnf("root ::= <[999]>");
   CHECK(refusal([&] { Matcher m(far, vocabulary); }).find("<[999]> is not in the vocabulary") != std::string::npos);
 }

@@ -37,7 +37,7 @@ TEST_CASE("marks stay with their bytes") {
            {"[{{ w|trim }}]{{ ('<' ~ w ~ '>').strip('<> ') }}", "[{x\ny}]{x\ny}"},
            {"{{ u.split(',')|join('-') }}", "{ab}-{c}"},
            {"{{ u.replace(',', 'T') }}{{ 'aTb'.replace('T', u) }}", "{ab}T{c}a{ab,c}b"},
-           {"{{ l|join(', ') }}{{ ', '.join(l) }}", "{p}, {q}{p}, {q}"},
+           {"{{ l|join(', ') }}{{ ', '.join(l) }}", "{p}, {qp}, {q}"},
            {"{{ [l, 1] }}", "[['{p}', '{q}'], 1]"},
            {"{{ d|tojson }}", "{\"{k}\": \"{v}\"}"},
            {"{{ w|tojson }}{{ z|tojson(ensure_ascii=true) }}", "\"{ x\\ny }\"\"{\\u00e9\\u00df}\""},

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/small_float.hpp"
 #include "contract/contract.hpp"
 #include "contract/tensors.hpp"
 #include "model/tiny_model.hpp"

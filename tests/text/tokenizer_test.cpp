@@ -156,12 +156,12 @@ TEST_CASE("descriptions that disagree with themselves or the tables are refused"
 
 namespace {
 
-// "a[b]c" with the bytes in brackets marked as untrusted ("[[" is none).
+// "a{b}c": the bytes in braces are untrusted.
 base::MarkedText marked(std::string_view text) {
   base::MarkedText out;
   for (const char c : text) {
-    if (c == '\x01') out.untrusted.push_back({out.text.size(), out.text.size()});
-    else if (c == '\x02') out.untrusted.back().end = out.text.size();
+    if (c == '{') out.untrusted.push_back({out.text.size(), out.text.size()});
+    else if (c == '}') out.untrusted.back().end = out.text.size();
     else out.text += c;
   }
   return out;
@@ -176,20 +176,20 @@ TEST_CASE("control tokens of a marked text are those that lie wholly in trusted 
   const auto both = [&](std::string_view text) { return tokenizer.encode(text, {.add_special = false}); };
   // Without user text, and with harmless user text: as one unbroken text.
   CHECK(tokenizer.encode(marked("<|bos|>hello world</s>")) == both("<|bos|>hello world</s>"));
-  CHECK(tokenizer.encode(marked("<|bos|>hel\x01lo wor\x02ld</s>")) == both("<|bos|>hello world</s>"));
+  CHECK(tokenizer.encode(marked("<|bos|>hel{lo wor}ld</s>")) == both("<|bos|>hello world</s>"));
   // A user's token is text; a piece of it is enough to spoil a match, and spoils no other.
-  CHECK(tokenizer.encode(marked("\x01<|bos|>\x02")) == tokenizer.encode("<|bos|>", plain));
-  CHECK(tokenizer.encode(marked("<|bos|\x01>\x02")) == tokenizer.encode("<|bos|>", plain));
-  CHECK(tokenizer.encode(marked("\x01<\x02|bos|>")) == tokenizer.encode("<|bos|>", plain));
-  CHECK(tokenizer.encode(marked("\x01<think>\x02")) == tokenizer.encode("<think>", plain));
+  CHECK(tokenizer.encode(marked("{<|bos|>}")) == tokenizer.encode("<|bos|>", plain));
+  CHECK(tokenizer.encode(marked("<|bos|{>}")) == tokenizer.encode("<|bos|>", plain));
+  CHECK(tokenizer.encode(marked("{<}|bos|>")) == tokenizer.encode("<|bos|>", plain));
+  CHECK(tokenizer.encode(marked("{<think>}")) == tokenizer.encode("<think>", plain));
   Ids want = tokenizer.encode("x<|bos|>", plain);
   want.push_back(kEnd);
-  CHECK(tokenizer.encode(marked("\x01x<|bos|>\x02</s>")) == want);
+  CHECK(tokenizer.encode(marked("{x<|bos|>}</s>")) == want);
   want = tokenizer.encode("<|bo", plain);
   want.push_back(kBos);
-  CHECK(tokenizer.encode(marked("\x01<|bo\x02<|bos|>")) == want);
+  CHECK(tokenizer.encode(marked("{<|bo}<|bos|>")) == want);
   // What is no control token is found anywhere.
-  CHECK(tokenizer.encode(marked("\x01a   Dokument\x02")) == both("a   Dokument"));
+  CHECK(tokenizer.encode(marked("{a   Dokument}")) == both("a   Dokument"));
 }
 
 TEST_CASE("a longer match that reaches into user text leaves the shorter one") {
@@ -201,11 +201,11 @@ TEST_CASE("a longer match that reaches into user text leaves the shorter one") {
   Ids want = {kEnd};
   const Ids x = tokenizer.encode("x", plain);
   want.insert(want.end(), x.begin(), x.end());
-  CHECK(tokenizer.encode(marked("</s>\x01x\x02")) == want);
+  CHECK(tokenizer.encode(marked("</s>{x}")) == want);
   CHECK(tokenizer.encode(marked("</s>x")) == Ids{1005});
   Ids end = tokenizer.encode("y", plain);
   end.push_back(kBos);
-  CHECK(tokenizer.encode(marked("\x01y\x02<|bos|>")) == end);
+  CHECK(tokenizer.encode(marked("{y}<|bos|>")) == end);
 }
 
 TEST_CASE("marks survive a normalizer") {
@@ -216,13 +216,13 @@ TEST_CASE("marks survive a normalizer") {
   const text::EncodeOptions plain{.add_special = false, .parse_special = false};
   Ids want = tokenizer.encode("a<think>b", plain);
   want.push_back(kThink);
-  CHECK(tokenizer.encode(marked("\x01a<think>b\x02<think>")) == want);
+  CHECK(tokenizer.encode(marked("{a<think>b}<think>")) == want);
   want.insert(want.begin(), kThink);
-  CHECK(tokenizer.encode(marked("<think>\x01a<think>b\x02<think>")) == want);
+  CHECK(tokenizer.encode(marked("<think>{a<think>b}<think>")) == want);
   // "<THINK>" becomes a token only by being normalized: the user's does not.
   want = {kThink};
   const Ids rest = tokenizer.encode("<think>", plain);
   want.insert(want.end(), rest.begin(), rest.end());
-  CHECK(tokenizer.encode(marked("<think>\x01<THINK>\x02")) == want);
-  CHECK(tokenizer.encode(marked("<think>A\x01b\x02")) == tokenizer.encode("<think>Ab", {.add_special = false}));
+  CHECK(tokenizer.encode(marked("<think>{<THINK>}")) == want);
+  CHECK(tokenizer.encode(marked("<think>A{b}")) == tokenizer.encode("<think>Ab", {.add_special = false}));
 }

@@ -1,5 +1,6 @@
 """Where the programs write: links, streams, full disks, file size limits, signals and dead processes; results that are
 no numbers; inputs too long to tokenize. Nothing half-written stays, nothing of others is touched."""
+import atexit
 import json
 import os
 import pathlib
@@ -108,12 +109,13 @@ def check_limits(model, tmp):
           f"a limit leaves nothing: {list(folder.iterdir())}")
 
 
-def blocked_writer(model, tmp, folder):
-    """A process that has begun y.npy and waits for a reader of its second output."""
+def blocked_writer(model, tmp, folder, number=1):
+    """A process that has begun y.npy, the number-th, and waits for a reader of its second output."""
     process = subprocess.Popen([QUERN, "logits", "-m", model, "--ids-file", tmp / "ids", "-o", folder / "y.npy",
                                 "--hidden", tmp / "fifo"], stderr=subprocess.PIPE)
+    atexit.register(process.kill)   # a test that fails leaves nobody waiting
     for _ in range(5000):
-        if any(p.name.startswith(".y.npy.quern-") for p in folder.iterdir()):
+        if sum(p.name.startswith(".y.npy.quern-") for p in folder.iterdir()) == number:
             time.sleep(0.02)
             return process
         check(process.poll() is None, "the writer waits for its reader")
@@ -134,7 +136,7 @@ def check_signals(model, tmp):
         check([p.name for p in folder.iterdir()] == ["y.npy"], f"signal {number} leaves a temporary")
     for _ in range(3):
         process = blocked_writer(model, tmp, folder)
-        living = blocked_writer(model, tmp, folder)   # a second one does not disturb the first
+        living = blocked_writer(model, tmp, folder, 2)   # a second one does not disturb the first
         check(len(list(folder.iterdir())) == 3, "two writers, two temporaries")
         for each in (process, living):
             each.kill()

@@ -285,7 +285,7 @@ def check_usage():
             (["--grammar", "root ::= \"a\"", "--regex", "a"], 2, "excludes"),
             (["-j", "{\"not\": {}}"], 3, "#/not: the keyword \"not\" is not supported"),
             (["-j", "{"], 3, "--json-schema"),
-            (["-jf", "/nonexistent"], 4, "/nonexistent"),
+            (["-jf", "/nonexistent"], 3, "/nonexistent"),
             (["--regex", "(?=a)"], 3, "look-ahead")]:
         result = run(QUERN, "grammar", *arguments, expect=code)
         error = result.stderr.decode()

@@ -39,7 +39,7 @@ def hostile(folder):
             ("{% include '/etc/passwd' %}", "include"), ("{% import 'x' as y %}", "import"), ("{% extends 'x' %}", "extends"), ("{{ lipsum() }}", "lipsum"),
             ("{{ raise_exception('a\\x1b[2Jb') }}", "a\\x1b[2Jb"), (b"\xff", "UTF-8"), (b"a" * 10_000_000, "too long")]
     for n in (150, 60_000):
-        rows += [("{{ " + "(" * n + "1" + ")" * n + " }}", "deep"), ("{{ " + "[" * n + "]" * n + " }}", "deep"), ("{% if 1 %}" * n + "{% endif %}" * n, "deep"),
+        rows += [("{{ " + "(" * n + "1" + ")" * n + " }}", "deep"), ("{{ " + "[" * n + "]" * n + " }}", "deep"), ("{% if 1 %}" * n + "{% endif %}" * n, "deep" if n < 1000 else "too long"),
                  ("{{ " + "not " * n + "1 }}", "deep"), ("{{ " + "1 if 1 else " * n + "1 }}", "deep"), ("{{ a" + ".b" * n + " }}", "deep")]
     for source, part in rows:
         for small in (False, True):
@@ -60,7 +60,7 @@ def command_line(folder):
     path.write_text("{{ strftime_now('%Y-%j %a') }}{{ x }}")
     for now in ("yesterday", "2026-13-01T00:00:00", "2026-01-15T12:00:00Z", ""):
         run(QUERN, "template", "--file", path, "--vars", "-", "--now", now, stdin=b"{}", expect=2 if now else 0)
-    for text in (b"", b"[]", b'{"x": 99999999999999999999}', b'{"x": 1'):
+    for text in (b"", b"[]", b'{"x": 9223372036854775808}', b'{"x": 1'):
         run(QUERN, "template", "--file", path, "--vars", "-", stdin=text, expect=3)
     shown = run(QUERN, "template", "--file", path, "--vars", "-", "--now", "2026-01-15T12:00:00", stdin=b'{"x": "\xc3\xa9"}').stdout
     check(shown == "2026-015 Thu\u00e9".encode(), f"frozen clock: {shown!r}")

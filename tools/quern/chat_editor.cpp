@@ -1,5 +1,4 @@
 // The user's own editor on a message: Ctrl-G and /edit.
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +10,9 @@
 
 #include "base/error.hpp"
 #include "base/mapped_file.hpp"
+#include "base/output_file.hpp"
 #include "base/strings.hpp"
+#include "base/temporary.hpp"
 #include "chat_input.hpp"
 #include "text/stream_decoder.hpp"
 
@@ -27,41 +28,18 @@ std::string editor_command() {
   return "vi";
 }
 
-// A folder of its own: editors write backups and swap files beside the file.
+std::filesystem::path temporary_place() {
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::temp_directory_path(error);
+  return error ? std::filesystem::path("/tmp") : place;
+}
+
+// In a folder of its own: editors write backups and swap files beside the file. Whatever ends quern, it goes.
 struct PrivateFile {
-  std::filesystem::path folder, path;
+  base::Temporary folder{temporary_place() / "message", base::Temporary::Kind::directory, 0700};
+  std::filesystem::path path = folder.path() / "message.txt";
 
-  explicit PrivateFile(const std::string& text) {
-    std::error_code error;
-    std::filesystem::path place = std::filesystem::temp_directory_path(error);
-    if (error) place = "/tmp";
-    std::string pattern = (place / "quern.XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      base::environment_error(base::printable(place.string()), "cannot create a directory here", errno);
-    folder = pattern;
-    path = folder / "message.txt";
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool whole = fd >= 0;
-    for (std::size_t done = 0; whole && done < text.size();) {
-      const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      whole = n > 0;
-      done += whole ? static_cast<std::size_t>(n) : 0;
-    }
-    const int failure = errno;
-    if (fd >= 0) ::close(fd);
-    if (whole) return;
-    remove();
-    base::environment_error(base::printable(path.string()), "cannot write", failure);
-  }
-  ~PrivateFile() { remove(); }
-  PrivateFile(const PrivateFile&) = delete;
-  PrivateFile& operator=(const PrivateFile&) = delete;
-
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  }
+  explicit PrivateFile(const std::string& text) { base::OutputFile(path, 0600).write(base::as_bytes(text)); }
 };
 
 // Through the shell, as EDITOR may have arguments. Ctrl-C belongs to the editor meanwhile.

@@ -12,6 +12,7 @@
 #include "engine/generation_plan.hpp"
 #include "escapes.hpp"
 #include "terminal.hpp"
+#include "text_limit.hpp"
 #include "text/stop_strings.hpp"
 #include "text/text_stream.hpp"
 
@@ -134,6 +135,8 @@ sampling::TokenRuleOptions ChatSession::rules(std::size_t n_prompt) {
 }
 
 TurnEnd ChatSession::answer() {
+  for (const chat::Message& message : conversation_.messages())
+    check_text_bytes(message.content.text, "the message", context_);
   const ChatSettings& settings = settings_.settings();
   const std::size_t room = settings.n_predict > 0 ? static_cast<std::size_t>(settings.n_predict) : 256;
   if (fit_.options().policy == engine::OverflowPolicy::shift) {

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/temporary.hpp"
+
 namespace quern::tool {
 
 namespace {
@@ -62,6 +64,7 @@ void set_handler(int signal, void (*handler)(int)) {
 
 void die_of(int signal) {
   restore_modes();
+  if (signal != SIGTSTP) base::remove_temporaries_in_handler();  // of a session that is being saved
   set_handler(signal, SIG_DFL);
   sigset_t set;
   ::sigemptyset(&set);
