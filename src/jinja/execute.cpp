@@ -119,18 +119,20 @@ void Interpreter::execute_for(const Statement& statement, const Value& iterable,
   }
 }
 
-// Whether there were items. As in the reference, `else` runs only when there were none.
+// Whether the body came to its end for some item. As in the reference, `else` runs only when it never did: a
+// first item left by break counts as none.
 bool Interpreter::loop_items(const Statement& statement, Loop& loop,
                              const std::shared_ptr<Scope>& outer) {
   bool any = false;
   Value item;
   try {
     while (loop.advance(item)) {
-      any = true;
       const ScopeGuard scope(*this, outer);
       assign(statement.targets[0], item);
       scope_->set("loop", static_cast<Object*>(&loop));
-      if (execute(statement.body) == Flow::break_loop) break;
+      const Flow flow = execute(statement.body);
+      if (flow == Flow::break_loop) break;
+      any = any || flow == Flow::normal;
     }
   } catch (const Fault&) {
     blame(item);

@@ -102,6 +102,7 @@ TEST_CASE("loops") {
        {Case{"{% for i in [] %}x{% else %}none{% endfor %}", "none"},
         {"{% for i in l %}{% if i == 2 %}{% continue %}{% endif %}{{ i }}{% endfor %}", "13"},
         {"{% for i in l %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% else %}e{% endfor %}", "1"},
+        {"{% for i in l %}{% break %}{% else %}e{% endfor %}{% for i in l %}{% continue %}{% else %}e{% endfor %}", "ee"},
         {"{% for i in l %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.first }}{{ loop.last }}{{ "
          "loop.length }} {% endfor %}",
          "103TrueFalse3 212FalseFalse3 321FalseTrue3 "},

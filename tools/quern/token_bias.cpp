@@ -40,8 +40,10 @@ std::optional<Parts> parts_of(std::string_view word) {
   };
   if (const auto parts = split(word.find_first_not_of("0123456789"))) return parts;
   if (word.starts_with('"'))
-    if (const auto parts = split(word.rfind('"') + 1); parts && parts->token.size() > 2)
+    if (const auto parts = split(word.rfind('"') + 1); parts && parts->token.size() >= 2) {
+      if (parts->token.size() == 2) return std::nullopt;  // an empty text
       return Parts{parts->token.substr(1, parts->token.size() - 2), parts->bias};
+    }
   for (std::size_t at = word.size(); at-- > 1;)
     if (const auto parts = split(at)) return parts;
   return std::nullopt;
