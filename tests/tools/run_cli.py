@@ -247,7 +247,7 @@ def check_errors(model):
         file.write_text(text)
         refused("--prompts-file", file, code=3, words=words)
     for line, words in (("{\"prompt\": 1}", [":1"]), ("[1]", [":1"]), ("{\"promt\": \"x\"}", [":1"]), ("\"a", [":1"]),
-                        ("{\"prompt\": \"x\", \"sistem\": \"y\"}", ["sistem", "system"])):
+                        ("{\"prompt\": \"x\", \"sistem\": \"y\"}", ["sistem"])):
         file = model.folder / "bad.jsonl"
         file.write_text(line)
         refused("--prompts-file", file, code=3, words=words)
