@@ -2,6 +2,7 @@
 
 #include "base/strings.hpp"
 #include "jinja/builtins.hpp"
+#include "jinja/numbers.hpp"
 #include "jinja/operators.hpp"
 #include "jinja/print.hpp"
 
@@ -117,17 +118,6 @@ Value floats(Op op, double a, double b) {
   return out;
 }
 
-bool as_double(const Value& v, double& out) {
-  if (const double* d = std::get_if<double>(&v)) {
-    out = *d;
-    return true;
-  }
-  std::int64_t i = 0;
-  if (!as_integer(v, i)) return false;
-  out = static_cast<double>(i);
-  return true;
-}
-
 // text + text: markup escapes what is none.
 Value joined_texts(Interpreter& run, const Value& left, const Value& right) {
   const Text *a = as_text(left), *b = as_text(right);
@@ -192,7 +182,7 @@ Value arithmetic(Interpreter& run, Op op, const Value& a, const Value& b) {
   const bool left_int = as_integer(a, i), right_int = as_integer(b, j);
   if (left_int && right_int) return integers(op, i, j);
   double x = 0, y = 0;
-  if (as_double(a, x) && as_double(b, y)) return floats(op, x, y);
+  if (to_double(a, x) && to_double(b, y)) return floats(op, x, y);
   if (op == Op::add) return added(run, a, b);
   if (op == Op::mul) {
     if (right_int && (as_text(a) != nullptr || as_list(a) != nullptr)) return repeated(run, a, j);
