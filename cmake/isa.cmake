@@ -3,13 +3,14 @@
 # and the linker would then keep one copy, of any ISA, for all.
 set(QUERN_ISAS "" CACHE INTERNAL "instruction sets built in")
 
-# An object library of `source` with the flags of instruction set `name`.
-function(quern_isa_object target name source)
+# An object library of `source` for instruction set `name`: primitives of type `tag` in src/`header`, and flags.
+function(quern_isa_object target name tag header source)
   add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/${source})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${target} SYSTEM PRIVATE
     $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
-  target_compile_definitions(${target} PRIVATE QUERN_ISA=${name} QUERN_ISA_${name}=1)
+  target_compile_definitions(${target} PRIVATE QUERN_PRIMITIVES="kernels/${header}.hpp" QUERN_TAG=${tag}
+    QUERN_TABLE=kernels_${name} QUERN_PROBE=probe_${name})
   # -Wno-*uninitialized: gcc 12 warns of the undefined operands in its own AVX-512 header.
   target_compile_options(${target} PRIVATE -O3 -fno-exceptions -fno-rtti
     -fvisibility=hidden -fno-math-errno -fno-trapping-math
@@ -17,20 +18,46 @@ function(quern_isa_object target name source)
   target_link_libraries(${target} PRIVATE quern_warnings)
 endfunction()
 
-function(quern_add_isa name)
-  quern_isa_object(quern_isa_${name} ${name} src/kernels/isa.cpp ${ARGN})
+# Every primitive of an instruction set, for tests/kernels/primitives_test.cpp.
+function(quern_isa_probe name tag header)
+  quern_isa_object(quern_probe_${name} ${name} ${tag} ${header} tests/kernels/primitives_probe.cpp ${ARGN})
+  target_include_directories(quern_probe_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+endfunction()
+
+function(quern_add_isa name tag flags)
+  quern_isa_object(quern_isa_${name} ${name} ${tag} primitives/${name} src/kernels/isa.cpp ${flags})
   set(QUERN_ISAS "${QUERN_ISAS};${name}" CACHE INTERNAL "instruction sets built in")
-  if(QUERN_TESTS)  # every primitive of this ISA, for tests/kernels/primitives_test.cpp
-    quern_isa_object(quern_probe_${name} ${name} tests/kernels/primitives_probe.cpp ${ARGN})
-    target_include_directories(quern_probe_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  if(QUERN_TESTS)
+    quern_isa_probe(${name} ${tag} primitives/${name} ${flags})
+  endif()
+endfunction()
+
+# For the tests alone: an instruction set that few CPUs have, with its instructions in software (tests/kernels/
+# emulated), under the flags of one that most have.
+set(QUERN_EMULATED_ISAS "" CACHE INTERNAL "instruction sets of the tests")
+function(quern_add_emulated_isa name tag flags)
+  if(QUERN_TESTS)
+    quern_isa_object(quern_isa_${name}_emulated ${name}_emulated ${tag} emulated/${name} src/kernels/isa.cpp ${flags})
+    target_include_directories(quern_isa_${name}_emulated PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    quern_isa_probe(${name}_emulated ${tag} emulated/${name} ${flags})
+    set(QUERN_EMULATED_ISAS "${QUERN_EMULATED_ISAS};${name}_emulated" CACHE INTERNAL "instruction sets of the tests")
   endif()
 endfunction()
 
 # -O2: the scalar path is the reference; -O3 takes gcc 12 four times as long for it.
-quern_add_isa(scalar -O2)
+quern_add_isa(scalar Scalar -O2)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  quern_add_isa(avx2 -mavx2 -mfma -mf16c)
-  quern_add_isa(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c)
-  quern_add_isa(avx512vnni -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mavx512vbmi
-    -mavx512vbmi2 -mfma -mf16c)
+  set(avx2 -mavx2 -mfma -mf16c)
+  set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c)
+  set(avx512vnni ${avx512} -mavx512vnni -mavx512vbmi -mavx512vbmi2)
+  quern_add_isa(avx2 Avx2 "${avx2}")
+  quern_add_isa(avxvnni AvxVnni "${avx2};-mavxvnni")
+  quern_add_isa(avx512 Avx512 "${avx512}")
+  quern_add_isa(avx512vnni Avx512Vnni "${avx512vnni}")
+  quern_add_isa(amx Amx "${avx512vnni}")
+  quern_add_emulated_isa(avxvnni AvxVnniEmulated "${avx2}")
+  quern_add_emulated_isa(amx AmxEmulated "${avx2}")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  quern_add_isa(neon Neon -march=armv8.2-a+dotprod)
+  quern_add_isa(neon_i8mm NeonI8mm -march=armv8.2-a+dotprod+i8mm)
 endif()

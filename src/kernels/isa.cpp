@@ -1,18 +1,9 @@
-// Compiled once per instruction set (cmake/isa.cmake), with that set's flags and QUERN_ISA = its
-// name: gathers the templates over its tag type into one constant table, the only symbol other
-// objects use.
+// Compiled once per instruction set (cmake/isa.cmake), with that set's flags, its header of primitives
+// (QUERN_PRIMITIVES), their tag type (QUERN_TAG) and the name of its table (QUERN_TABLE): gathers the
+// templates over the tag into one constant table, the only symbol other objects use.
+#include QUERN_PRIMITIVES
+
 #include "kernels/kernels.hpp"
-
-#if defined(QUERN_ISA_avx2)
-#include "kernels/primitives/avx2.hpp"
-#elif defined(QUERN_ISA_avx512)
-#include "kernels/primitives/avx512.hpp"
-#elif defined(QUERN_ISA_avx512vnni)
-#include "kernels/primitives/avx512vnni.hpp"
-#else
-#include "kernels/primitives/scalar.hpp"
-#endif
-
 #include "kernels/ops/attention.hpp"
 #include "kernels/ops/matmul.hpp"
 #include "kernels/ops/quantize.hpp"
@@ -21,20 +12,6 @@
 #include "quant/formats.hpp"
 
 namespace quern::kernels {
-
-#if defined(QUERN_ISA_avx2)
-using Isa = Avx2;
-#define QUERN_TABLE kernels_avx2
-#elif defined(QUERN_ISA_avx512)
-using Isa = Avx512;
-#define QUERN_TABLE kernels_avx512
-#elif defined(QUERN_ISA_avx512vnni)
-using Isa = Avx512Vnni;
-#define QUERN_TABLE kernels_avx512vnni
-#else
-using Isa = Scalar;
-#define QUERN_TABLE kernels_scalar
-#endif
 
 template <class P, class... F>
 constexpr Kernels make_table(quant::FormatList<F...>) {
@@ -69,6 +46,6 @@ constexpr Kernels make_table(quant::FormatList<F...>) {
 }
 
 extern const Kernels QUERN_TABLE;
-constinit const Kernels QUERN_TABLE = make_table<Isa>(quant::Formats{});
+constinit const Kernels QUERN_TABLE = make_table<QUERN_TAG>(quant::Formats{});
 
 }  // namespace quern::kernels

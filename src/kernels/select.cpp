@@ -8,28 +8,30 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace quern::kernels {
 
-extern const Kernels kernels_scalar;
-#ifdef QUERN_HAVE_avx2
-extern const Kernels kernels_avx2;
-#endif
-#ifdef QUERN_HAVE_avx512
-extern const Kernels kernels_avx512;
-#endif
-#ifdef QUERN_HAVE_avx512vnni
-extern const Kernels kernels_avx512vnni;
-#endif
+// One per line of cmake/isa.cmake.
+extern const Kernels kernels_scalar, kernels_avx2, kernels_avxvnni, kernels_avx512, kernels_avx512vnni, kernels_amx,
+    kernels_neon, kernels_neon_i8mm;
 
 namespace {
 
 // What the CPU has and the operating system saves (XCR0), as the tables need it.
 struct CpuFeatures {
   bool avx2 = false;        // AVX2, FMA, F16C; ymm state saved
-  bool avx512 = false;      // F, BW, DQ, VL besides; zmm and mask state saved
+  bool avxvnni = false;     // AVX-VNNI besides
+  bool avx512 = false;      // F, BW, DQ, VL besides AVX2; zmm and mask state saved
   bool avx512vnni = false;  // VNNI, VBMI, VBMI2 besides
+  bool amx = false;         // AMX-TILE and AMX-INT8 besides; the kernel lets this process use tiles
+  bool neon = false;        // DotProd
+  bool neon_i8mm = false;   // I8MM besides
 };
 
 #if defined(__x86_64__)
@@ -44,6 +46,13 @@ std::uint32_t enabled_state() {  // low half of XCR0
   std::uint32_t low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return low;
+}
+
+// Linux gives the 8 KiB of tile state to those who ask; threads inherit the leave, so it is asked for before
+// any is made.
+bool may_use_tiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 CpuFeatures detect() {
@@ -63,6 +72,17 @@ CpuFeatures detect() {
            has_bit(leaf1, kF16c);
   f.avx512 = f.avx2 && has_bits(state, kZmmState) && has_bits(b, kAvx512);
   f.avx512vnni = f.avx512 && has_bits(c, kVnni);
+  constexpr std::uint32_t kTileState = 0x60000, kAmx = 1u << 24 | 1u << 25;  // TILE, INT8, edx
+  f.amx = f.avx512vnni && has_bits(d, kAmx) && has_bits(state, kTileState) && may_use_tiles();
+  constexpr unsigned kAvxVnni = 4;  // eax
+  if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) f.avxvnni = f.avx2 && has_bit(a, kAvxVnni);
+  return f;
+}
+#elif defined(__aarch64__)
+CpuFeatures detect() {
+  CpuFeatures f;
+  f.neon = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  f.neon_i8mm = f.neon && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
   return f;
 }
 #else
@@ -74,6 +94,11 @@ CpuFeatures detect() {
 std::vector<IsaInfo> list_isas() {
   [[maybe_unused]] const CpuFeatures cpu = detect();
   std::vector<IsaInfo> isas;
+#ifdef QUERN_HAVE_amx
+  isas.push_back({"amx",
+                  "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 amx_tile amx_int8",
+                  cpu.amx, &kernels_amx});
+#endif
 #ifdef QUERN_HAVE_avx512vnni
   isas.push_back({"avx512vnni",
                   "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2",
@@ -82,8 +107,17 @@ std::vector<IsaInfo> list_isas() {
 #ifdef QUERN_HAVE_avx512
   isas.push_back({"avx512", "avx512f avx512bw avx512dq avx512vl", cpu.avx512, &kernels_avx512});
 #endif
+#ifdef QUERN_HAVE_avxvnni
+  isas.push_back({"avxvnni", "avx2 fma f16c avx_vnni", cpu.avxvnni, &kernels_avxvnni});
+#endif
 #ifdef QUERN_HAVE_avx2
   isas.push_back({"avx2", "avx2 fma f16c", cpu.avx2, &kernels_avx2});
+#endif
+#ifdef QUERN_HAVE_neon_i8mm
+  isas.push_back({"neon_i8mm", "asimddp i8mm", cpu.neon_i8mm, &kernels_neon_i8mm});
+#endif
+#ifdef QUERN_HAVE_neon
+  isas.push_back({"neon", "asimddp", cpu.neon, &kernels_neon});
 #endif
   isas.push_back({"scalar", "", true, &kernels_scalar});
   return isas;

@@ -10,7 +10,7 @@
 
 #include "base/buffer.hpp"
 #include "kernels/reference_attention.hpp"
-#include "kernels/select.hpp"
+#include "kernels/isas.hpp"
 
 namespace quern::kernels {
 
@@ -20,7 +20,7 @@ inline constexpr CacheType kCacheTypes[] = {CacheType::f32,      CacheType::bf16
 
 inline std::vector<const IsaInfo*> supported_isas() {
   std::vector<const IsaInfo*> found;
-  for (const IsaInfo& isa : all_isas())
+  for (const IsaInfo& isa : tested_isas())
     if (isa.supported) found.push_back(&isa);
   return found;
 }

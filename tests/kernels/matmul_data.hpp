@@ -11,7 +11,7 @@
 #include "base/buffer.hpp"
 #include "base/small_float.hpp"
 #include "kernels/reference.hpp"
-#include "kernels/select.hpp"
+#include "kernels/isas.hpp"
 #include "quant/formats.hpp"
 
 namespace quern::kernels {

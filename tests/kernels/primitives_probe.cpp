@@ -1,14 +1,6 @@
 #include "kernels/primitives_probe.hpp"
 
-#if defined(QUERN_ISA_avx2)
-#include "kernels/primitives/avx2.hpp"
-#elif defined(QUERN_ISA_avx512)
-#include "kernels/primitives/avx512.hpp"
-#elif defined(QUERN_ISA_avx512vnni)
-#include "kernels/primitives/avx512vnni.hpp"
-#else
-#include "kernels/primitives/scalar.hpp"
-#endif
+#include QUERN_PRIMITIVES
 
 namespace quern::kernels {
 
@@ -136,14 +128,6 @@ struct ProbeOps {
   }
 };
 
-#if defined(QUERN_ISA_avx2)
-const Probe probe_avx2 = {Avx2::kName, ProbeOps<Avx2>::run};
-#elif defined(QUERN_ISA_avx512)
-const Probe probe_avx512 = {Avx512::kName, ProbeOps<Avx512>::run};
-#elif defined(QUERN_ISA_avx512vnni)
-const Probe probe_avx512vnni = {Avx512Vnni::kName, ProbeOps<Avx512Vnni>::run};
-#else
-const Probe probe_scalar = {Scalar::kName, ProbeOps<Scalar>::run};
-#endif
+const Probe QUERN_PROBE = {QUERN_TAG::kName, ProbeOps<QUERN_TAG>::run};
 
 }  // namespace quern::kernels

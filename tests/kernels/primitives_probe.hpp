@@ -82,9 +82,8 @@ struct Probe {
   void (*run)(const ProbeInput& in, ProbeOutput& out);
 };
 
-extern const Probe probe_scalar;
-extern const Probe probe_avx2;
-extern const Probe probe_avx512;
-extern const Probe probe_avx512vnni;
+// One per instruction set of cmake/isa.cmake that this build has.
+extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avxvnni_emulated, probe_avx512, probe_avx512vnni,
+    probe_amx, probe_amx_emulated, probe_neon, probe_neon_i8mm;
 
 }  // namespace quern::kernels

@@ -3,8 +3,8 @@
 //
 // One token: four panels are streamed, each line unpacked in registers and used at once. More
 // tokens: a super-block of one to four panels is expanded to operand lines in scratch (L1), then
-// multiplied with tiles of tokens. Both follow the same order of float sums, so the split of tokens
-// never shows.
+// multiplied with tiles of tokens; by the matrix unit of the CPU where it has one (P::Tiles) and there are
+// tokens to fill it. All follow the same order of float sums, so the split of tokens never shows.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,8 @@ struct IntegerMatmul {
   // a broadcast; where a super-block is one group the float sums stay in memory and 6 x 4 fit. 16
   // registers (half a V16 each): 4 x 1.
   static constexpr bool kOneGroup = kGroup == kSuper;
-  static constexpr std::size_t kTilePanels = P::kTileLanes < 24 ? 1 : kOneGroup ? 4 : 2;
+  static constexpr bool kHasUnit = requires { typename P::Tiles; };
+  static constexpr std::size_t kTilePanels = P::kTileLanes < 24 ? 1 : kOneGroup && !kHasUnit ? 4 : 2;
   static constexpr std::size_t kTileTokens = P::kTileLanes < 24 ? 4 : 6;
   // One token: panels read side by side, and how far ahead. Four streams draw 11-13 GB/s from
   // memory where one draws 8-9 (one core of a Sapphire Rapids VM, 4 KiB pages); 1 KiB ahead is too
@@ -203,21 +204,30 @@ struct IntegerMatmul {
   template <std::size_t kPanels>
   static void token_tiles(const MatmulArgs& args, std::size_t panel, std::size_t k,
                           std::size_t columns) {
-    const std::size_t n_tiles = (args.n_tokens + kTileTokens - 1) / kTileTokens;
+    const auto tile_from = [&](std::size_t first) {
+      return TileArgs{.expanded = reinterpret_cast<const ExpandedBlock*>(args.scratch),
+                      .columns = columns,
+                      .first_block = k == 0,
+                      .codes = args.q.codes + first * args.q.codes_stride + k,
+                      .codes_stride = args.q.codes_stride,
+                      .scales = args.q.scales + first * args.q.groups_stride + k / kGroup,
+                      .sums = args.q.sums + first * args.q.groups_stride + k / kGroup,
+                      .groups_stride = args.q.groups_stride,
+                      .out = args.out + first * args.out_stride + panel * quant::kPanelRows,
+                      .out_stride = args.out_stride};
+    };
     std::size_t first = 0;
+    if constexpr (kHasUnit) {
+      const std::size_t step = P::Tiles::step_of(kGroup / 4, columns / 4);
+      if (args.n_tokens >= P::Tiles::kTokens) P::Tiles::configure(step);
+      for (; first + P::Tiles::kTokens <= args.n_tokens; first += P::Tiles::kTokens)
+        unit_tile<kPanels>(tile_from(first), step);
+      if (first > 0) P::Tiles::release();
+    }
+    const std::size_t n_tiles = (args.n_tokens - first + kTileTokens - 1) / kTileTokens;
     for (std::size_t i = 0; i < n_tiles; ++i) {
       const std::size_t n = (args.n_tokens - first + n_tiles - i - 1) / (n_tiles - i);
-      const TileArgs tile = {.expanded = reinterpret_cast<const ExpandedBlock*>(args.scratch),
-                             .columns = columns,
-                             .first_block = k == 0,
-                             .codes = args.q.codes + first * args.q.codes_stride + k,
-                             .codes_stride = args.q.codes_stride,
-                             .scales = args.q.scales + first * args.q.groups_stride + k / kGroup,
-                             .sums = args.q.sums + first * args.q.groups_stride + k / kGroup,
-                             .groups_stride = args.q.groups_stride,
-                             .out = args.out + first * args.out_stride + panel * quant::kPanelRows,
-                             .out_stride = args.out_stride};
-      run_tile<kPanels, kTileTokens>(tile, n);
+      run_tile<kPanels, kTileTokens>(tile_from(first), n);
       first += n;
     }
   }
@@ -237,6 +247,29 @@ struct IntegerMatmul {
       return out + token * out_stride + panel * quant::kPanelRows;
     }
   };
+
+  // Tiles::kTokens tokens by the matrix unit: the exact sums of a group to memory, then its rescale.
+  template <std::size_t kPanels>
+  static void unit_tile(const TileArgs& a, std::size_t step) {
+    constexpr std::size_t kTokens = P::Tiles::kTokens;
+    alignas(64) std::int32_t sums[kTokens * kPanels * quant::kPanelRows];
+    for (std::size_t g = 0, begin = 0; begin < a.columns; ++g, begin += kGroup) {
+      const std::size_t end = a.columns - begin < kGroup ? a.columns : begin + kGroup;
+      const std::byte* lines[kPanels];
+      for (std::size_t p = 0; p < kPanels; ++p)
+        lines[p] = a.expanded[p].lines + begin / 4 * quant::kLineBytes;
+      P::Tiles::template multiply<F::kUnsignedCodes || P::kBias != 0, kPanels>(
+          a.codes + begin, a.codes_stride, lines, (end - begin) / 4, step, sums);
+      for (std::size_t t = 0; t < kTokens; ++t)
+        for (std::size_t p = 0; p < kPanels; ++p) {
+          const I16 from = start(a, p, g, a.sums[t * a.groups_stride + g]);
+          const I16 sum = P::iadd(P::iload(sums + (t * kPanels + p) * quant::kPanelRows), from);
+          const bool fresh = a.first_block && g == 0;
+          const V16 y = fresh ? P::zero() : P::load(a.sum(t, p));
+          P::store(a.sum(t, p), rescaled(a, g, t, p, sum, y));
+        }
+    }
+  }
 
   template <std::size_t kPanels, std::size_t kTokens>
   static void run_tile(const TileArgs& a, std::size_t n_tokens) {
@@ -306,25 +339,32 @@ struct IntegerMatmul {
                                              V16 (&y)[kTokens][kPanels]) {
 #pragma GCC unroll 8
     for (std::size_t t = 0; t < kTokens; ++t) {
-      const V16 d_a = P::set(a.scales[t * a.groups_stride + g]);
       for (std::size_t p = 0; p < kPanels; ++p) {
         V16 sum = P::zero();
         if constexpr (!kOneGroup)
           sum = y[t][p];
         else if constexpr (!kFirst)
           sum = P::load(a.sum(t, p));
-        const V16 d = P::mul(P::load(a.expanded[p].scales[g]), d_a);
-        sum = P::fma(P::to_float(acc[t][p]), d, sum);
-        if constexpr (F::kHasMinimum) {
-          const V16 m = P::mul(P::load(a.expanded[p].minima[g]), d_a);
-          sum = P::fma(P::set(static_cast<float>(a.sums[t * a.groups_stride + g])), m, sum);
-        }
+        sum = rescaled(a, g, t, p, acc[t][p], sum);
         if constexpr (kOneGroup)
           P::store(a.sum(t, p), sum);
         else
           y[t][p] = sum;
       }
     }
+  }
+
+  // y + the scaled sums of group g for one token and panel.
+  [[gnu::always_inline]] static V16 rescaled(const TileArgs& a, std::size_t g, std::size_t t, std::size_t p,
+                                             I16 sums, V16 y) {
+    const V16 d_a = P::set(a.scales[t * a.groups_stride + g]);
+    const V16 d = P::mul(P::load(a.expanded[p].scales[g]), d_a);
+    y = P::fma(P::to_float(sums), d, y);
+    if constexpr (F::kHasMinimum) {
+      const V16 m = P::mul(P::load(a.expanded[p].minima[g]), d_a);
+      y = P::fma(P::set(static_cast<float>(a.sums[t * a.groups_stride + g])), m, y);
+    }
+    return y;
   }
 };
 

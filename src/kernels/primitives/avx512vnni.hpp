@@ -7,11 +7,12 @@
 
 namespace quern::kernels {
 
-struct Avx512Vnni : Avx512Lanes<Avx512Vnni> {
-  static constexpr const char* kName = "avx512vnni";
+template <class Tag>
+struct Avx512VnniOf : Avx512Lanes<Tag> {
+  using Lanes = Avx512Lanes<Tag>;
+  using typename Lanes::I16, typename Lanes::Line, typename Lanes::Quad;
+  using Lanes::quad, Lanes::load512;
   static constexpr int kTileLanes = 24;
-  static constexpr const char* kDescription =
-      "AVX-512 with VNNI, VBMI, VBMI2; byte products through vpdpbusd";
 
   // Exact without the caller's help: the bias is taken off by a second product. Loops use
   // dot4_biased.
@@ -68,6 +69,12 @@ struct Avx512Vnni : Avx512Lanes<Avx512Vnni> {
     r = _mm512_mask_permutexvar_epi8(r, row.third, index, load512(table + 128));
     return {_mm512_mask_permutexvar_epi8(r, row.fourth, index, load512(table + 192))};
   }
+};
+
+struct Avx512Vnni : Avx512VnniOf<Avx512Vnni> {
+  static constexpr const char* kName = "avx512vnni";
+  static constexpr const char* kDescription =
+      "AVX-512 with VNNI, VBMI, VBMI2; byte products through vpdpbusd";
 };
 
 }  // namespace quern::kernels
