@@ -32,7 +32,7 @@ def errors(build, minilm):
 
 def divergences(build, gguf, formats, windows):
     text = output(sys.executable, DOCUMENT.parents[1] / "scripts/quality.py", build, gguf, "--formats", ",".join(formats),
-                  "--caches", "f16,bf16,int8,fp8_e4m3,fp8_e5m2", "--windows", windows)
+                  "--caches", "f16,bf16,int8,fp8_e4m3,fp8_e5m2,int4", "--windows", windows)
     kl = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]

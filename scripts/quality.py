@@ -85,7 +85,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("--formats", default="keep,q8,q4,bf16")
-    parser.add_argument("--caches", default="bf16,f16,int8,fp8_e4m3,fp8_e5m2")
+    parser.add_argument("--caches", default="bf16,f16,int8,fp8_e4m3,fp8_e5m2,int4")
     parser.add_argument("--windows", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--check", action="store_true")

@@ -46,6 +46,7 @@ struct CachePart {
   std::size_t kept;              // rows held at most; the largest number without a window
   std::size_t row_block = 1, row_stride = 1;
   bool exact = false;                                // f32 whatever the type of the cache
+  std::uint64_t groups = 0;  // of 32 values in a row, each with an f16 scale in int4; 0: no int4 form
   std::uint64_t rows(std::uint64_t n_tokens) const;  // held for a sequence of n_tokens
 };
 std::vector<CachePart> cache_parts(const Contract& contract);  // of the decoder's own positions

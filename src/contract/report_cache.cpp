@@ -23,13 +23,15 @@ std::size_t kept_by(const Mask& mask) {
 // K and V of n_heads heads.
 CachePart heads_part(std::size_t layer, const Op& op, std::string_view what, std::size_t n_heads,
                      std::size_t d_k, std::size_t d_v) {
-  return {layer,
-          &op,
-          what,
-          cat(n_heads, " x (", d_k, " + ", d_v, ")"),
-          std::uint64_t{n_heads} * (d_k + d_v),
-          std::uint64_t{n_heads} * 2,
-          kAll};
+  CachePart part{layer,
+                 &op,
+                 what,
+                 cat(n_heads, " x (", d_k, " + ", d_v, ")"),
+                 std::uint64_t{n_heads} * (d_k + d_v),
+                 std::uint64_t{n_heads} * 2,
+                 kAll};
+  part.groups = std::uint64_t{n_heads} * ((d_k + 31) / 32 + (d_v + 31) / 32);
+  return part;
 }
 
 void add_mla(std::size_t layer, const Op& op, std::vector<CachePart>& parts) {
@@ -106,18 +108,21 @@ std::vector<CachePart> cross_parts(const Contract& contract) {
 std::vector<CacheCost> cache_costs(const Contract& contract) {
   struct Type {
     const char* name;
-    std::uint64_t value_bytes, scale_bytes;
+    std::uint64_t value_bits, scale_bytes, group_scale_bytes;
   };
-  static constexpr Type kTypes[] = {{"f32", 4, 0},  {"bf16", 2, 0},     {"f16", 2, 0},
-                                    {"int8", 1, 4}, {"fp8_e4m3", 1, 4}, {"fp8_e5m2", 1, 4}};
+  static constexpr Type kTypes[] = {{"f32", 32, 0, 0},     {"bf16", 16, 0, 0},    {"f16", 16, 0, 0}, {"int8", 8, 4, 0},
+                                    {"fp8_e4m3", 8, 4, 0}, {"fp8_e5m2", 8, 4, 0}, {"int4", 4, 0, 2}};
   const std::vector<CachePart> parts = cache_parts(contract);
   std::vector<CacheCost> costs;
   for (const Type& type : kTypes) {
     CacheCost cost;
     cost.type = type.name;
+    const auto no_groups = [](const CachePart& part) { return part.groups == 0 && !part.exact; };
+    if (type.group_scale_bytes != 0 && std::any_of(parts.begin(), parts.end(), no_groups)) continue;
     for (const CachePart& part : parts) {
-      const std::uint64_t payload = part.values * (part.exact ? 4 : type.value_bytes);
-      const std::uint64_t scales = part.exact ? 0 : part.scales * type.scale_bytes;
+      const std::uint64_t payload = part.exact ? part.values * 4 : (part.values * type.value_bits + 7) / 8;
+      const std::uint64_t scales =
+          part.exact ? 0 : part.scales * type.scale_bytes + part.groups * type.group_scale_bytes;
       const std::uint64_t full = part.rows(contract.max_positions), some = part.rows(1024);
       if (part.row_stride == 1) {
         cost.payload_bytes += payload;
@@ -212,7 +217,8 @@ ReportSection cache_point(const Contract& contract) {
     out.rows.push_back(
         {"values per encoder token", grouped(cache_values_per_encoder_token(contract))});
   out.rows.push_back(
-      {"scales", "int8 (the default) and fp8: one f32 for K and one for V, per token and KV head"});
+      {"scales", "int8 (the default) and fp8: one f32 for K and one for V, per token and KV head; "
+                 "int4: one f16 per 32 values of either"});
   add_cost_rows(contract, out.rows);
   return out;
 }

@@ -96,7 +96,7 @@ Header parse_header(base::Bytes bytes, std::string_view where) {
 }
 
 const char* type_name(std::uint8_t type) {
-  constexpr const char* kNames[] = {"f32", "bf16", "f16", "int8", "fp8_e4m3", "fp8_e5m2"};
+  constexpr const char* kNames[] = {"f32", "bf16", "f16", "int8", "fp8_e4m3", "fp8_e5m2", "int4"};
   return type < std::size(kNames) ? kNames[type] : "unknown";
 }
 

@@ -16,16 +16,17 @@ constexpr std::size_t kLineBytes = 64;
 // so every part starts on a line.
 CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_k,
                               std::size_t d_v) {
-  const std::size_t k_values_per_lane = 4 / cache_value_bytes(k_type);
-  const std::size_t k_bytes =
-      kBlockTokens * round_up(d_k, k_values_per_lane) * cache_value_bytes(k_type);
-  const std::size_t v_bytes = kBlockTokens * round_up(d_v, 16) * cache_value_bytes(v_type);
-  const std::size_t scale_bytes = round_up(kBlockTokens * sizeof(float), kLineBytes);
+  const std::size_t k_bytes = kBlockTokens / 16 * cache_lines(k_type, d_k) * kLineBytes;
+  const std::size_t v_width = round_up(d_v, v_type == CacheType::int4 ? 32 : 16);
+  const std::size_t v_bytes = kBlockTokens * cache_bytes(v_type, v_width);
+  const auto scale_bytes = [](CacheType type, std::size_t width) {
+    return round_up(kBlockTokens * cache_scale_bytes(type, width), kLineBytes);
+  };
   CacheLayout layout{k_type, v_type, d_k, d_v, 0, 0, 0, 0, 0};
   layout.v_offset = k_bytes;
   layout.k_scale_offset = layout.v_offset + v_bytes;
-  layout.v_scale_offset = layout.k_scale_offset + (cache_has_scales(k_type) ? scale_bytes : 0);
-  layout.block_bytes = layout.v_scale_offset + (cache_has_scales(v_type) ? scale_bytes : 0);
+  layout.v_scale_offset = layout.k_scale_offset + scale_bytes(k_type, d_k);
+  layout.block_bytes = layout.v_scale_offset + scale_bytes(v_type, d_v);
   return layout;
 }
 
@@ -45,11 +46,13 @@ std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layo
   const std::size_t v_width = round_up(layout.d_v, 16);
   // A block of K and half a block of V as floats; scores and tile outputs.
   const std::size_t expanded = expanded_k_floats(layout) + kBlockTokens / 2 * v_width;
-  return expanded + rows * (kTileTokens + v_width);
+  const std::size_t rotated = layout.k_type == CacheType::int4 ? rows * layout.d_k : 0;
+  return expanded + rows * (kTileTokens + v_width) + rotated;
 }
 
 std::size_t score_scratch_floats(const CacheLayout& layout) {
-  return expanded_k_floats(layout) + 4 * kTileTokens;  // a block of K, scores of four rows
+  const std::size_t rotated = layout.k_type == CacheType::int4 ? 4 * layout.d_k : 0;
+  return expanded_k_floats(layout) + 4 * kTileTokens + rotated;  // a block of K, scores of four rows
 }
 
 }  // namespace quern::kernels

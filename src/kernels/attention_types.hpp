@@ -5,11 +5,17 @@
 //  K: two half blocks of 16 tokens, tokens in lanes: [2][d_k / e][16][e], e = 4, 2, 1 values for
 //  1-, 2- and
 //     4-byte types (the layout of the weight panels with tokens as rows; int8 is stored signed).
+//     int4: e = 8, dim j of a lane in its bits 4j..4j+3.
 //  V: 16 dims in lanes: [32 / e][d_v / 16][16][e tokens], d_v padded to 16.
+//     int4: [8][d_v / 32][16][4 tokens], d_v padded to 32; a byte holds dim i (low) and dim i + 16 of 32.
 //  scales (int8, fp8): f32 k_scale[32], f32 v_scale[32], per token and KV head: largest magnitude /
 //  127, 448
 //     (e4m3) or 57344 (e5m2); 0 where that magnitude is below 1e-30 (all codes 0), NaN where it is
 //     not finite.
+//     int4: f16 scale[groups of 32 dims][32 tokens] for each of the two; signed codes of 4 bits, least squares
+//     scale; zero and NaN as above. K is stored rotated by a Hadamard matrix over its largest power-of-two
+//     part (hadamard_block()), which spreads outliers over the head; queries are rotated by its inverse
+//     as they are read, so scores are those of the unrotated rows.
 // The bytes of a token depend on that token alone; padding is written as zeros.
 //
 // Latent rows (multi-head latent attention; d_rope > 0): one row of a token serves all heads, as key and as
@@ -28,7 +34,7 @@
 
 namespace quern::kernels {
 
-enum class CacheType : std::uint8_t { f32, bf16, f16, int8, fp8_e4m3, fp8_e5m2 };
+enum class CacheType : std::uint8_t { f32, bf16, f16, int8, fp8_e4m3, fp8_e5m2, int4 };
 
 inline constexpr std::size_t kBlockTokens = 32;
 inline constexpr std::size_t kTileTokens = 256;
@@ -36,12 +42,42 @@ inline constexpr std::size_t kTileBlocks = kTileTokens / kBlockTokens;
 inline constexpr std::size_t kAttendQueries =
     64;  // rows attend() takes at a time; no effect on the result
 
-constexpr std::size_t cache_value_bytes(CacheType type) {
-  return type == CacheType::f32 ? 4 : (type == CacheType::bf16 || type == CacheType::f16) ? 2 : 1;
+constexpr std::size_t cache_value_bits(CacheType type) {
+  switch (type) {
+    case CacheType::f32: return 32;
+    case CacheType::bf16:
+    case CacheType::f16: return 16;
+    case CacheType::int8:
+    case CacheType::fp8_e4m3:
+    case CacheType::fp8_e5m2: return 8;
+    case CacheType::int4: return 4;
+  }
+  return 0;
 }
-constexpr bool cache_has_scales(CacheType type) {
-  return cache_value_bytes(type) == 1;
+// Of `n` values without their scales.
+constexpr std::size_t cache_bytes(CacheType type, std::size_t n) {
+  return (n * cache_value_bits(type) + 7) / 8;
 }
+// Values of one token in a lane of 4 bytes of K.
+constexpr std::size_t cache_lane_values(CacheType type) { return 32 / cache_value_bits(type); }
+
+// One f32 scale for the row of a token and KV head, applied to scores and weights.
+constexpr bool cache_has_scales(CacheType type) { return cache_value_bits(type) == 8; }
+// One f16 scale per kCacheGroup values of such a row, applied where values become floats.
+constexpr bool cache_has_group_scales(CacheType type) { return type == CacheType::int4; }
+inline constexpr std::size_t kCacheGroup = 32;
+constexpr std::size_t cache_groups(std::size_t width) { return (width + kCacheGroup - 1) / kCacheGroup; }
+// Of one row of `width` values.
+constexpr std::size_t cache_scale_bytes(CacheType type, std::size_t width) {
+  return cache_has_scales(type) ? 4 : cache_has_group_scales(type) ? 2 * cache_groups(width) : 0;
+}
+// Values that an int4 key is rotated by at a time: the largest power of two that divides d_k, at most 256.
+constexpr std::size_t hadamard_block(std::size_t d_k) {
+  std::size_t block = 1;
+  while (block < 256 && d_k % (2 * block) == 0) block *= 2;
+  return block;
+}
+inline constexpr std::size_t kMaxRotated = 1024;  // widest int4 key
 
 // Offsets in bytes inside one block; all 64-byte aligned.
 struct CacheLayout {
@@ -50,15 +86,17 @@ struct CacheLayout {
   std::size_t d_rope;  // 0: K and V are rows of their own; else latent rows
   std::size_t v_offset, k_scale_offset, v_scale_offset, block_bytes;
 };
+// int4 keys are at most kMaxRotated wide, and never latent rows (the caller checks).
 CacheLayout make_cache_layout(CacheType k_type, CacheType v_type, std::size_t d_k, std::size_t d_v);
 CacheLayout make_latent_layout(CacheType type, std::size_t kv_rank, std::size_t d_rope);
 
 // 64-byte lines that `width` values of each of 16 tokens take.
 constexpr std::size_t cache_lines(CacheType type, std::size_t width) {
-  return (width * cache_value_bytes(type) + 3) / 4;
+  return (width + cache_lane_values(type) - 1) / cache_lane_values(type);
 }
 // Floats of one block's K, expanded: rows of 32 tokens, the padding of a line included.
 constexpr std::size_t expanded_k_floats(const CacheLayout& layout) {
+  if (layout.k_type == CacheType::int4) return kBlockTokens * ((layout.d_k + 7) / 8 * 8);
   return kBlockTokens * ((layout.d_k + (layout.d_rope != 0 ? 6 : 3)) / 4 * 4);
 }
 

@@ -33,7 +33,7 @@ double score(const ReferenceQuery& query, std::size_t key) {
 
 float load_value(CacheType type, const std::byte* p) {
   std::uint32_t code = 0;
-  std::memcpy(&code, p, cache_value_bytes(type));
+  std::memcpy(&code, p, cache_value_bits(type) / 8);
   switch (type) {
     case CacheType::f32:
       return std::bit_cast<float>(code);
@@ -47,6 +47,8 @@ float load_value(CacheType type, const std::byte* p) {
       return base::f8_e4m3_to_float(static_cast<base::F8>(code));
     case CacheType::fp8_e5m2:
       return base::f8_e5m2_to_float(static_cast<base::F8>(code));
+    case CacheType::int4:
+      break;  // load_int4_k, load_int4_v
   }
   return 0.0f;
 }
@@ -86,9 +88,44 @@ namespace {
 // Value d of K's lines: [slot / 16][lines][slot % 16][values per lane], the row beginning at `first_line`.
 float load_k(const CacheLayout& layout, const std::byte* block, std::size_t slot, std::size_t lines,
              std::size_t d) {
-  const std::size_t bytes = cache_value_bytes(layout.k_type), lane = 4 / bytes;
+  const std::size_t bytes = cache_value_bits(layout.k_type) / 8, lane = 4 / bytes;
   const std::size_t index = (((slot / 16) * lines + d / lane) * 16 + slot % 16) * lane + d % lane;
   return load_value(layout.k_type, block + index * bytes);
+}
+
+float int4_value(std::uint32_t code, const std::byte* scales, std::size_t d, std::size_t slot) {
+  std::uint16_t scale;
+  std::memcpy(&scale, scales + (d / kCacheGroup * kBlockTokens + slot) * 2, 2);
+  const int value = static_cast<int>(code & 15u);
+  return static_cast<float>(value < 8 ? value : value - 16) * base::f16_to_float(scale);
+}
+
+// The key before its rotation: a Hadamard matrix of n rows is its own inverse but for 1 / n.
+void load_int4_k(const CacheLayout& layout, const std::byte* block, std::size_t slot, float* k) {
+  const std::size_t lines = cache_lines(CacheType::int4, layout.d_k), n = hadamard_block(layout.d_k);
+  std::vector<double> stored(layout.d_k);
+  for (std::size_t d = 0; d < layout.d_k; ++d) {
+    std::uint32_t word;
+    std::memcpy(&word, block + (((slot / 16) * lines + d / 8) * 16 + slot % 16) * 4, 4);
+    stored[d] = static_cast<double>(int4_value(word >> (4 * (d % 8)), block + layout.k_scale_offset, d, slot));
+  }
+  for (std::size_t d = 0; d < layout.d_k; ++d) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double x = stored[d / n * n + i];
+      sum += std::popcount(i & (d % n)) % 2 == 0 ? x : -x;
+    }
+    k[d] = static_cast<float>(sum / static_cast<double>(n));
+  }
+}
+
+void load_int4_v(const CacheLayout& layout, const std::byte* block, std::size_t slot, float* v) {
+  for (std::size_t d = 0; d < layout.d_v; ++d) {
+    const std::size_t line = (slot / 4) * cache_groups(layout.d_v) + d / kCacheGroup;
+    const auto byte = std::to_integer<std::uint32_t>(
+        block[layout.v_offset + line * 64 + (d % 16) * 4 + slot % 4]);
+    v[d] = int4_value(d % kCacheGroup < 16 ? byte : byte >> 4, block + layout.v_scale_offset, d, slot);
+  }
 }
 
 }  // namespace
@@ -97,13 +134,15 @@ void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::s
                        float* k, float* v) {
   const bool latent = layout.d_rope != 0;
   const std::size_t k_width = latent ? layout.d_rope : layout.d_k;
-  const std::size_t lane = 4 / cache_value_bytes(layout.k_type);
+  const std::size_t lane = cache_lane_values(layout.k_type);
   const std::size_t v_lines = latent ? cache_lines(layout.k_type, layout.d_v) : 0;
   const std::size_t lines = v_lines + cache_lines(layout.k_type, k_width);
   const float k_scale = load_scale(layout.k_type, block + layout.k_scale_offset, slot);
-  for (std::size_t d = 0; d < k_width; ++d)
+  for (std::size_t d = 0; d < k_width && layout.k_type != CacheType::int4; ++d)
     k[d] = load_k(layout, block, slot, lines, v_lines * lane + d) * k_scale;
-  const std::size_t v_bytes = cache_value_bytes(layout.v_type), v_lane = 4 / v_bytes;
+  if (layout.k_type == CacheType::int4) load_int4_k(layout, block, slot, k);
+  if (layout.v_type == CacheType::int4) return load_int4_v(layout, block, slot, v);
+  const std::size_t v_bytes = cache_value_bits(layout.v_type) / 8, v_lane = 4 / v_bytes;
   const std::size_t v_chunks = (layout.d_v + 15) / 16;
   const float v_scale = load_scale(layout.v_type, block + layout.v_scale_offset, slot);
   for (std::size_t d = 0; d < layout.d_v; ++d) {

@@ -13,10 +13,22 @@ using kernels::kBlockTokens;
 
 namespace {
 
+// What int4 keys cannot be.
+void check_type(const CacheLayerSpec& spec, const CacheOptions& options) {
+  if (options.k_type != kernels::CacheType::int4) return;
+  if (spec.d_rope != 0)
+    base::reject("KV cache", "latent attention keeps one row for all heads, which has no int4 form", "int4",
+                 "int8, fp8_e4m3, fp8_e5m2, f16, bf16 or f32 (-ctk)");
+  if (spec.d_k > kernels::kMaxRotated)
+    base::reject("KV cache", "heads are too wide for int4 keys", base::cat(spec.d_k),
+                 base::cat("at most ", kernels::kMaxRotated, ", or another type (-ctk)"));
+}
+
 // A latent row and a layer without values have K's type throughout.
 kernels::CacheLayout layout_of(const CacheLayerSpec& spec, const CacheOptions& options) {
   if (spec.exact)
     return kernels::make_cache_layout(kernels::CacheType::f32, kernels::CacheType::f32, spec.d_k, spec.d_v);
+  check_type(spec, options);
   if (spec.d_rope != 0) return kernels::make_latent_layout(options.k_type, spec.d_v, spec.d_rope);
   const kernels::CacheType v_type = spec.d_v == 0 ? kernels::CacheType::f32 : options.v_type;
   return kernels::make_cache_layout(options.k_type, v_type, spec.d_k, spec.d_v);
@@ -119,8 +131,8 @@ KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& opt
   for (const CacheLayerSpec& spec : layers) {
     CacheLayerPool pool;
     pool.layout = layout_of(spec, options);
-    pool.value_bytes = spec.k_values() * kernels::cache_value_bytes(pool.layout.k_type) +
-                       spec.v_values() * kernels::cache_value_bytes(pool.layout.v_type);
+    pool.value_bytes = kernels::cache_bytes(pool.layout.k_type, spec.k_values()) +
+                       kernels::cache_bytes(pool.layout.v_type, spec.v_values());
     pool.n_kv_heads = spec.n_kv_heads;
     pool.group = s.group_of(spec);
     pool.memory = LazyMemory(n_blocks * spec.n_kv_heads * pool.layout.block_bytes);
@@ -223,8 +235,8 @@ CacheBytes KvCache::bytes() const {
   for (const CacheLayerPool& layer : s.layers) {
     const CacheLayerGroup& group = s.groups[layer.group];
     const kernels::CacheLayout& layout = layer.layout;
-    const std::size_t scale_bytes = (kernels::cache_has_scales(layout.k_type) ? sizeof(float) : 0) +
-                                    (kernels::cache_has_scales(layout.v_type) ? sizeof(float) : 0);
+    const std::size_t scale_bytes = kernels::cache_scale_bytes(layout.k_type, layout.d_k) +
+                                    kernels::cache_scale_bytes(layout.v_type, layout.d_v);
     std::vector<bool> counted(group.n_taken, false);  // a block that sequences share counts once
     for (std::size_t sequence = 0; sequence < s.lengths.size(); ++sequence) {
       const CacheBlockTable& table = group.tables[sequence];

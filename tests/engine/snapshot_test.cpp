@@ -77,7 +77,7 @@ TEST_CASE("a restored session goes on with the very bits, for every type of cach
   attention_of(contracts[0]).mask.sinks = 3;
   with_indexer(contracts[1], 40);
   const CacheType types[] = {CacheType::f32,  CacheType::bf16,     CacheType::f16,
-                             CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2};
+                             CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2, CacheType::int4};
   for (const Contract& contract : contracts) {
     const TinyModel tiny = make_model(contract, "q8");
     for (const CacheType k : types)

@@ -16,7 +16,7 @@ namespace quern::kernels {
 
 inline constexpr CacheType kCacheTypes[] = {CacheType::f32,      CacheType::bf16,
                                             CacheType::f16,      CacheType::int8,
-                                            CacheType::fp8_e4m3, CacheType::fp8_e5m2};
+                                            CacheType::fp8_e4m3, CacheType::fp8_e5m2, CacheType::int4};
 
 inline std::vector<const IsaInfo*> supported_isas() {
   std::vector<const IsaInfo*> found;

@@ -19,8 +19,9 @@ std::vector<float> through_cache(const Kernels& kernels, CacheType type,
   std::vector<float> k(row.size()), v(row.size());
   reference_load_kv(layout, block.data(), 13, k.data(), v.data());
   for (std::size_t i = 0; i < row.size(); ++i)
-    CHECK((k[i] == v[i] || (std::isnan(k[i]) && std::isnan(v[i]))));
-  return k;
+    if (type != CacheType::int4)  // its keys are rotated before they are rounded
+      CHECK((k[i] == v[i] || (std::isnan(k[i]) && std::isnan(v[i]))));
+  return type == CacheType::int4 ? v : k;
 }
 
 // Values that visit every rounding of a small float: all codes, their midpoints, both neighbours of
@@ -145,9 +146,54 @@ TEST_CASE("scaled types: error within half a step of the row's largest value, at
   }
 }
 
+TEST_CASE("int4: error within a step of the group's largest value, small on the average, at any magnitude") {
+  for (const IsaInfo* isa : supported_isas()) {
+    for (float size : {1e-3f, 1.0f, 447.0f, 1e4f}) {
+      for (std::size_t n : {1u, 16u, 33u, 64u, 80u, 129u}) {
+        auto row = normal_values(n, static_cast<unsigned>(n), size);
+        const auto y = through_cache(*isa->kernels, CacheType::int4, row);  // V: not rotated
+        double error = 0, power = 0;
+        for (std::size_t first = 0; first < n; first += kCacheGroup) {
+          float top = 0;
+          const std::size_t end = std::min(n, first + kCacheGroup);
+          for (std::size_t i = first; i < end; ++i) top = std::max(top, std::abs(row[i]));
+          for (std::size_t i = first; i < end; ++i) {
+            INFO(isa->name << " size " << size << " n " << n << " i " << i);
+            CHECK(std::abs(y[i] - row[i]) <= 0.2f * top);
+            error += std::pow(static_cast<double>(y[i] - row[i]), 2);
+            power += std::pow(static_cast<double>(row[i]), 2);
+          }
+        }
+        CHECK(error <= 0.01 * power);
+      }
+    }
+  }
+}
+
+TEST_CASE("int4 keys: what is read is the key, whatever its width; outliers are spread over the head") {
+  for (const IsaInfo* isa : supported_isas()) {
+    for (std::size_t d : {1u, 7u, 16u, 48u, 64u, 80u, 96u, 128u, 256u, 576u}) {
+      auto k = normal_values(d, static_cast<unsigned>(d));
+      k[d / 2] *= 20;
+      const CacheLayout layout = make_cache_layout(CacheType::int4, CacheType::f32, d, 1);
+      std::vector<std::byte> block(layout.block_bytes + 64);
+      std::vector<float> got(d), v(16, 1.0f);
+      isa->kernels->store_kv(layout, k.data(), v.data(), block.data(), 19);
+      reference_load_kv(layout, block.data(), 19, got.data(), v.data());
+      double error = 0, power = 0;
+      for (std::size_t i = 0; i < d; ++i) {
+        error += std::pow(static_cast<double>(got[i] - k[i]), 2);
+        power += std::pow(static_cast<double>(k[i]), 2);
+      }
+      INFO(isa->name << " d " << d << " relative error " << std::sqrt(error / power));
+      CHECK(error <= 0.02 * power);
+    }
+  }
+}
+
 TEST_CASE("zero, tiny and non-finite rows of scaled types") {
   for (const IsaInfo* isa : supported_isas()) {
-    for (CacheType type : {CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2}) {
+    for (CacheType type : {CacheType::int8, CacheType::fp8_e4m3, CacheType::fp8_e5m2, CacheType::int4}) {
       for (float value : {0.0f, -0.0f, 1e-40f, 1e-31f})
         for (float y : through_cache(*isa->kernels, type, std::vector<float>(20, value)))
           CHECK(y == 0.0f);
@@ -195,13 +241,15 @@ TEST_CASE("block bytes follow the formula and every part starts on a line") {
     for (CacheType v_type : kCacheTypes) {
       for (std::size_t d : {16u, 64u, 80u, 128u, 33u, 1u}) {
         const CacheLayout layout = make_cache_layout(k_type, v_type, d, d);
-        const std::size_t lane = 4 / cache_value_bytes(k_type);
-        const std::size_t k_width = (d + lane - 1) / lane * lane, v_width = (d + 15) / 16 * 16;
-        const std::size_t scales =
-            (cache_has_scales(k_type) ? 1u : 0u) + (cache_has_scales(v_type) ? 1u : 0u);
-        CHECK(layout.block_bytes ==
-              kBlockTokens * (k_width * cache_value_bytes(k_type) +
-                              v_width * cache_value_bytes(v_type) + 4 * scales));
+        const auto padded = [](std::size_t width, std::size_t to) { return (width + to - 1) / to * to; };
+        const std::size_t k_width = padded(d, cache_lane_values(k_type));
+        const std::size_t v_width = padded(d, v_type == CacheType::int4 ? 32 : 16);
+        const auto scales = [&](CacheType type) {
+          return padded(kBlockTokens * (cache_has_scales(type) ? 4 : type == CacheType::int4 ? 2 * ((d + 31) / 32) : 0),
+                        64);
+        };
+        CHECK(layout.block_bytes == kBlockTokens * (cache_bytes(k_type, k_width) + cache_bytes(v_type, v_width)) +
+                                        scales(k_type) + scales(v_type));
         for (std::size_t offset :
              {layout.v_offset, layout.k_scale_offset, layout.v_scale_offset, layout.block_bytes})
           CHECK(offset % 64 == 0);

@@ -43,7 +43,7 @@ TEST_CASE("bits do not depend on threads and chunks, for every cache type", "[de
   attention_of(c).mask.sinks = 2;
   const TinyModel tiny = make_model(c, "q8");
   for (const CacheType type : {CacheType::f32, CacheType::bf16, CacheType::f16, CacheType::int8,
-                               CacheType::fp8_e4m3, CacheType::fp8_e5m2})
+                               CacheType::fp8_e4m3, CacheType::fp8_e5m2, CacheType::int4})
     check_invariant(*tiny.model, type, "cache type " + std::to_string(static_cast<int>(type)));
 }
 

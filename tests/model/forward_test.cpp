@@ -68,7 +68,8 @@ TEST_CASE("small cache types stay near the exact cache", "[forward]") {
                                                  {CacheType::bf16, 1e-1},
                                                  {CacheType::int8, 3e-1},
                                                  {CacheType::fp8_e4m3, 1.0},
-                                                 {CacheType::fp8_e5m2, 2.0}};
+                                                 {CacheType::fp8_e5m2, 2.0},
+                                                 {CacheType::int4, 2.0}};
   for (const auto& [type, bound] : bounds) {
     const double error = difference(run_all(*tiny.model, ids, {1, 0, type}), expected);
     INFO("cache type " << static_cast<int>(type) << ": " << error);

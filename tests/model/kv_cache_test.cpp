@@ -49,7 +49,7 @@ TEST_CASE("blocks of different layers, heads, sequences and positions never over
 TEST_CASE("cache bytes follow the formula for every type, batch and length", "[cache]") {
   const Layers layers = {{2, 12, 20, {}, 0}, {3, 64, 32, {}, 0}};
   for (const CacheType type : {CacheType::f32, CacheType::bf16, CacheType::f16, CacheType::int8,
-                               CacheType::fp8_e4m3, CacheType::fp8_e5m2}) {
+                               CacheType::fp8_e4m3, CacheType::fp8_e5m2, CacheType::int4}) {
     for (const std::size_t n_sequences : {1, 3}) {
       model::KvCache cache(layers, {type, type, n_sequences, 500});
       std::uint64_t tokens = 0;
@@ -58,9 +58,11 @@ TEST_CASE("cache bytes follow the formula for every type, batch and length", "[c
         tokens += 33 + 100 * s;
       }
       const model::CacheBytes bytes = cache.bytes();
-      CHECK(bytes.payload == expected_payload(layers, tokens, kernels::cache_value_bytes(type)));
-      CHECK(bytes.scales ==
-            (kernels::cache_has_scales(type) ? tokens * (2 + 3) * 2 * sizeof(float) : 0));
+      CHECK(2 * bytes.payload == expected_payload(layers, tokens, kernels::cache_value_bits(type) / 4));
+      const std::uint64_t scales = type == CacheType::int4            ? 2 * (2 * (1 + 1) + 3 * (2 + 1))
+                                   : kernels::cache_has_scales(type) ? (2 + 3) * 2 * sizeof(float)
+                                                                     : 0;
+      CHECK(bytes.scales == tokens * scales);
       std::uint64_t blocks = 0;
       for (std::size_t s = 0; s < n_sequences; ++s) {
         const std::size_t n = (cache.length(s) + kBlockTokens - 1) / kBlockTokens;

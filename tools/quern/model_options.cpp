@@ -24,14 +24,16 @@ constexpr std::size_t kMaxThreads = 1024;
 constexpr std::size_t kMaxContext = std::size_t{1} << 26;
 constexpr std::size_t kMaxInputBytes = std::size_t{256} << 20;
 
-constexpr std::array<std::pair<std::string_view, CacheType>, 8> kCacheTypes = {{
+constexpr std::array<std::pair<std::string_view, CacheType>, 10> kCacheTypes = {{
     {"f32", CacheType::f32},
     {"f16", CacheType::f16},
     {"bf16", CacheType::bf16},
     {"int8", CacheType::int8},
     {"fp8_e4m3", CacheType::fp8_e4m3},
     {"fp8_e5m2", CacheType::fp8_e5m2},
+    {"int4", CacheType::int4},
     {"q8_0", CacheType::int8},      // what users of llama.cpp type
+    {"q4_0", CacheType::int4},
     {"fp8", CacheType::fp8_e4m3},
 }};
 
@@ -61,7 +63,7 @@ void add_cache_options(CLI::App& app, ModelOptions& options) {
       ->check(CLI::Range(std::size_t{0}, kMaxContext))
       ->type_name("N");
   app.add_option("--cache-type-k", options.k_type,
-                 "-ctk: f32 bf16 f16 int8 fp8_e4m3 fp8_e5m2 (int8)")->type_name("TYPE");
+                 "-ctk: f32 bf16 f16 int8 fp8_e4m3 fp8_e5m2 int4 (int8)")->type_name("TYPE");
   app.add_option("--cache-type-v", options.v_type, "-ctv: as --cache-type-k (int8)")->type_name("TYPE");
 }
 

@@ -24,8 +24,9 @@ std::uint64_t formula_payload(const VerifyContext& context, const std::vector<st
   std::uint64_t bytes = 0;
   for (const model::CacheLayerSpec& layer : context.model().output_stack().cache_layers)
     for (const std::size_t length : lengths)
-      bytes += layer.rows(length) * (layer.k_values() * (layer.exact ? 4 : kernels::cache_value_bytes(k)) +
-                                     layer.v_values() * (layer.exact ? 4 : kernels::cache_value_bytes(v)));
+      bytes += layer.rows(length) *
+               (kernels::cache_bytes(layer.exact ? kernels::CacheType::f32 : k, layer.k_values()) +
+                kernels::cache_bytes(layer.exact ? kernels::CacheType::f32 : v, layer.v_values()));
   return bytes;
 }
 

@@ -53,6 +53,14 @@ struct AttentionOps {
     for (std::size_t first = 0; first < args.n_queries; first += Tile::kRows) {
       const std::size_t rest = args.n_queries - first, n = rest < Tile::kRows ? rest : Tile::kRows;
       scores.q = args.q + first * args.q_stride;
+      if (args.layout->k_type == CacheType::int4) {
+        const std::size_t d_k = args.layout->d_k;
+        float* rotated = scores.out + Tile::kRows * kTileTokens;
+        for (std::size_t r = 0; r < n; ++r)
+          CacheInt4<P>::rotate_query(scores.q + r * args.q_stride, d_k, rotated + r * d_k);
+        scores.q = rotated;
+        scores.q_stride = d_k;
+      }
       Tile::dot_rows(scores, n);
       for (std::size_t r = 0; r < n; ++r)
         for (std::size_t half = 0; half < kBlockTokens; half += kHalfBlock) {
@@ -100,6 +108,8 @@ struct AttentionOps {
     const AttendArgs& args;
     std::size_t first, n_rows, v_width;
     float *scores, *o, *k_buffer, *v_buffer;
+    const float* q_rows;  // as the keys lie: rotated for int4
+    std::size_t q_stride;
     std::uint16_t keys[kAttendQueries][kHalves];  // bit per key of a half block: the row sees it
     std::uint32_t seen[kAttendQueries];           // bit per half block with any such key
     float peak[kAttendQueries], total[kAttendQueries];  // the tile's max and sum
@@ -110,6 +120,9 @@ struct AttentionOps {
       v_buffer = k_buffer + expanded_k_floats(*a.layout);
       scores = v_buffer + kHalfBlock * v_width;
       o = scores + n * kTileTokens;
+      q_rows = a.q + first * a.q_stride;
+      q_stride = a.q_stride;
+      if (a.layout->k_type == CacheType::int4) rotate(o + n * v_width);
       for (std::size_t r = 0; r < n; ++r) mark_keys(r);
     }
     bool any_key() const {
@@ -122,12 +135,18 @@ struct AttentionOps {
       for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
       return (any >> half & 1u) != 0;
     }
-    const float* q(std::size_t r) const { return args.q + (first + r) * args.q_stride; }
+    const float* q(std::size_t r) const { return q_rows + r * q_stride; }
     float* score_of(std::size_t r, std::size_t half) const {
       return scores + r * kTileTokens + half * kHalfBlock;
     }
 
    private:
+    void rotate(float* buffer) {
+      const std::size_t d_k = args.layout->d_k;
+      for (std::size_t r = 0; r < n_rows; ++r) CacheInt4<P>::rotate_query(q(r), d_k, buffer + r * d_k);
+      q_rows = buffer;
+      q_stride = d_k;
+    }
     void mark_keys(std::size_t r) {
       const std::size_t begin = args.begin[first + r], end = args.end[first + r];
       seen[r] = 0;
@@ -154,7 +173,7 @@ struct AttentionOps {
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
       if (!work.any_row(2 * b) && !work.any_row(2 * b + 1)) continue;
       typename Tile::Scores scores = Tile::expand_k(*args.layout, args.blocks[b], work.k_buffer);
-      scores.q_stride = args.q_stride;
+      scores.q_stride = work.q_stride;
       for (std::size_t r = 0; r < work.n_rows; r += Tile::kRows) {
         const std::size_t rest = work.n_rows - r, n = rest < Tile::kRows ? rest : Tile::kRows;
         if (!any_sees(work, r, n, b)) continue;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/ops/cache_codes.hpp"
+#include "kernels/ops/cache_int4.hpp"
 
 namespace quern::kernels {
 
@@ -34,11 +35,13 @@ struct AttentionTile {
   // K of a block as floats: the cache's own memory if that is its form, else `buffer`.
   static Scores expand_k(const CacheLayout& layout, const std::byte* block, float* buffer) {
     if (layout.d_rope != 0) return expand_latent(layout, block, buffer);
-    const std::size_t per_word = 4 / cache_value_bytes(layout.k_type);
-    const std::size_t n_lines = (layout.d_k + per_word - 1) / per_word;
+    const std::size_t per_word = cache_lane_values(layout.k_type);
+    const std::size_t n_lines = cache_lines(layout.k_type, layout.d_k);
     Scores scores{buffer, n_lines * per_word * 16, layout.d_k, nullptr, 0, nullptr};
     if (layout.k_type == CacheType::f32)
       scores.k = reinterpret_cast<const float*>(block);
+    else if (layout.k_type == CacheType::int4)
+      CacheInt4<P>::expand_k(layout, block, buffer);
     else
       expand_lines(layout.k_type, block, 2 * n_lines, 1, buffer);
     return scores;
@@ -53,8 +56,12 @@ struct AttentionTile {
       transpose(latent_buffer, layout.d_v, buffer, (layout.d_v + 15) / 16 * 16);
       return buffer;
     }
+    if (layout.v_type == CacheType::int4) {
+      CacheInt4<P>::expand_v(layout, block, half, buffer);
+      return buffer;
+    }
     const std::size_t chunks = (layout.d_v + 15) / 16;
-    const std::size_t groups = kHalfBlock * cache_value_bytes(layout.v_type) / 4;
+    const std::size_t groups = kHalfBlock / cache_lane_values(layout.v_type);
     const std::byte* lines = block + layout.v_offset + half * groups * chunks * 64;
     if (layout.v_type == CacheType::f32) return reinterpret_cast<const float*>(lines);
     expand_lines(layout.v_type, lines, groups, chunks, buffer);
@@ -139,6 +146,8 @@ struct AttentionTile {
         return expand<CacheType::fp8_e4m3>(lines, groups, chunks, out);
       case CacheType::fp8_e5m2:
         return expand<CacheType::fp8_e5m2>(lines, groups, chunks, out);
+      case CacheType::int4:
+        return;  // cache_int4.hpp
     }
   }
 
@@ -190,7 +199,7 @@ struct AttentionTile {
   // Lines [groups, chunks] of per_word values a lane -> rows [groups * per_word, chunks * 16].
   template <CacheType kType>
   static void expand(const std::byte* lines, std::size_t groups, std::size_t chunks, float* out) {
-    constexpr std::size_t kPerWord = 4 / cache_value_bytes(kType);
+    constexpr std::size_t kPerWord = cache_lane_values(kType);
     const std::size_t stride = chunks * 16;
     for (std::size_t g = 0; g < groups; ++g)
       for (std::size_t c = 0; c < chunks; ++c, lines += 64)

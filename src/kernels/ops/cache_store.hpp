@@ -7,15 +7,19 @@
 #include <cstdint>
 
 #include "kernels/ops/cache_codes.hpp"
+#include "kernels/ops/cache_int4.hpp"
 
 namespace quern::kernels {
 
 template <class P>
 struct CacheStore {
   using Codes = CacheCodes<P>;
+  using Int4 = CacheInt4<P>;
 
   static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                        std::size_t slot) {
+    if (layout.k_type == CacheType::int4) Int4::store_k(layout, k, block, slot);
+    if (layout.v_type == CacheType::int4) Int4::store_v(layout, v, block, slot);
     const bool latent = layout.d_rope != 0;
     const std::size_t k_width = latent ? layout.d_rope : layout.d_k;
     const Row k_row = scaled_row(layout.k_type, k, k_width, block + layout.k_scale_offset, slot);
@@ -47,6 +51,8 @@ struct CacheStore {
         return store_k<CacheType::fp8_e4m3>(row, words);
       case CacheType::fp8_e5m2:
         return store_k<CacheType::fp8_e5m2>(row, words);
+      case CacheType::int4:
+        return;  // cache_int4.hpp
     }
   }
   static void store_v(CacheType type, const Row& row, std::byte* values, std::size_t slot) {
@@ -63,6 +69,8 @@ struct CacheStore {
         return store_v<CacheType::fp8_e4m3>(row, values, slot);
       case CacheType::fp8_e5m2:
         return store_v<CacheType::fp8_e5m2>(row, values, slot);
+      case CacheType::int4:
+        return;  // cache_int4.hpp
     }
   }
 
@@ -114,7 +122,7 @@ struct CacheStore {
   // half block; `words` is the one in the row's first line.
   template <CacheType kType>
   static void store_k(const Row& row, std::byte* words) {
-    constexpr std::size_t kBytes = cache_value_bytes(kType), kPerWord = 4 / kBytes;
+    constexpr std::size_t kBytes = cache_value_bits(kType) / 8, kPerWord = 4 / kBytes;
     const std::size_t n_lines = (row.n + kPerWord - 1) / kPerWord;
     std::uint32_t codes[kChunk];
     for (std::size_t first = 0; first < row.n; first += kChunk) {
@@ -134,7 +142,7 @@ struct CacheStore {
   // [32 / e][d_v / 16 lines][16 dims][e tokens]: one value in each word of its group of tokens.
   template <CacheType kType>
   static void store_v(const Row& row, std::byte* values, std::size_t slot) {
-    constexpr std::size_t kBytes = cache_value_bytes(kType), kPerWord = 4 / kBytes;
+    constexpr std::size_t kBytes = cache_value_bits(kType) / 8, kPerWord = 4 / kBytes;
     const std::size_t width = (row.n + 15) / 16 * 16;
     std::byte* out = values + (slot / kPerWord) * width * 4 + (slot % kPerWord) * kBytes;
     std::uint32_t codes[kChunk];
