@@ -10,6 +10,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPlainFirst = 2;     // steps that show what one token costs
+constexpr std::size_t kPlainEvery = 32;    // steps, one shows it again
 constexpr double kMostLost = 0.02;         // of all the time, against plain decoding
 constexpr double kLeastGain = 1.03;        // below this a width is not worth its risk
 constexpr double kFade = 0.97;             // of what was judged before, per judgement
@@ -18,6 +19,15 @@ constexpr double kSlope = 0.25;            // of a further token, in steps of on
 constexpr std::size_t kProbeWidth = 3;     // guesses of a try whose outcome nobody knows
 
 }  // namespace
+
+void SpeculationCounts::add(const SpeculationCounts& other) {
+  steps += other.steps;
+  plain_steps += other.plain_steps;
+  drafted += other.drafted;
+  accepted += other.accepted;
+  draft_seconds += other.draft_seconds;
+  plain_seconds += other.plain_seconds;
+}
 
 void StepCosts::add(std::size_t width, double seconds) {
   double& mean = seconds_[width];
@@ -100,9 +110,9 @@ void Speculator::watch(std::span<const std::int32_t> text) {
 std::span<const std::int32_t> Speculator::guesses(std::span<const std::int32_t> text, std::size_t most) {
   most = std::min(most, options_.max_draft);
   if (most == 0) return {};
-  std::size_t n = best_width(most);
+  std::size_t n = since_plain_ < kPlainEvery || !options_.adaptive ? best_width(most) : 0;
   // A model's guesses are tried now and then, as long as that costs little.
-  if (n == 0 && !drafter_.cheap() && costs_.known(1) && counts_.plain_steps >= kPlainFirst &&
+  if (n == 0 && !drafter_.cheap() && since_plain_ < kPlainEvery && costs_.known(1) && counts_.plain_steps >= kPlainFirst &&
       lost_ + costs_.of(1) < kMostLost * total_)
     n = std::min(most, kProbeWidth);
   if (n == 0) {
@@ -119,10 +129,12 @@ void Speculator::stepped(std::size_t width, std::size_t n_accepted, double secon
   costs_.add(width, seconds);
   for (std::size_t i = 0; i + 1 < width && i <= n_accepted; ++i) judge(i, i < n_accepted);
   if (width > 1) {
+    ++since_plain_;
     ++counts_.steps;
     counts_.drafted += width - 1;
     counts_.accepted += n_accepted;
   } else {
+    since_plain_ = 0;
     ++counts_.plain_steps;
   }
   const double plain = costs_.known(1) ? costs_.of(1) * tokens : seconds;

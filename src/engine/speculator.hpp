@@ -23,6 +23,8 @@ struct SpeculationCounts {
   std::size_t drafted = 0, accepted = 0;  // of the guesses checked
   double draft_seconds = 0;               // making them
   double plain_seconds = 0;               // what the tokens would have taken one by one, estimated
+
+  void add(const SpeculationCounts& other);
 };
 
 // Seconds of a step by its width in tokens: moving averages of what was measured, lines between and beyond.
@@ -68,6 +70,7 @@ class Speculator {
   double draft_seconds_ = 0;                // of one guess, moving average
   double lost_ = 0, total_ = 0;             // seconds against plain decoding; of all steps
   double spent_ = 0;                        // drafting since the last step
+  std::size_t since_plain_ = 0;             // steps
   std::vector<std::int32_t> watched_;       // guesses that are not checked, only compared with what comes
   std::size_t n_watched_ = 0;               // of them already compared
   SpeculationCounts counts_;

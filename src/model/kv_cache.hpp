@@ -63,7 +63,8 @@ class KvCache {
   // can see, in order, slots behind the last token zero - the bytes depend on the tokens held alone.
   std::uint64_t snapshot_bytes(std::size_t length) const;  // of `length` <= max_tokens tokens
   using WriteBytes = std::function<void(std::span<const std::byte>)>;
-  void save(std::size_t sequence, const WriteBytes& write) const;
+  // Its first `length` tokens, which reaches() has.
+  void save(std::size_t sequence, std::size_t length, const WriteBytes& write) const;
   // Replaces the sequence by `length` tokens; bytes: snapshot_bytes(length).
   void load(std::size_t sequence, std::size_t length, std::span<const std::byte> bytes);
   // Of what decides those bytes: types, widths, windows of every layer, and the layout's version.
