@@ -1,12 +1,11 @@
 #include "engine/scheduler.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
-#include "engine/shared_beginnings.hpp"
+#include "engine/scheduler_state.hpp"
 #include "engine/stop_within.hpp"
 #include "model/position.hpp"
 
@@ -35,38 +34,6 @@ model::CacheOptions cache_options(const model::Model& model, const SchedulerOpti
 }
 
 }  // namespace
-
-struct Scheduler::State {
-  State(const model::Model& model, base::ThreadPool& pool, const SchedulerOptions& options);
-
-  const model::Model& model;
-  SchedulerOptions options;
-  std::size_t chunk;        // most tokens of one step
-  std::size_t encode_chunk; // of one encode()
-  model::KvCache cache;
-  model::Runner runner;
-  SharedBeginnings beginnings;
-  std::deque<std::unique_ptr<Sequence>> waiting;
-  std::vector<std::unique_ptr<Sequence>> running;  // in the order in which they began
-  std::vector<std::size_t> free_slots;
-  std::vector<model::Slice> slices;  // of the step
-  std::vector<Sequence*> stepped;    // whose slices they are
-  Totals totals;
-
-  std::size_t max_tokens() const { return cache.options().max_tokens; }
-  std::size_t held(const Sequence& s) const { return cache.length(s.slot); }
-  bool decodes(const Sequence& s) const { return s.started && s.text.size() == held(s) + 1; }
-
-  void check(const SequenceRequest& request) const;
-  void admit();
-  void encode_sources();
-  void plan();
-  std::size_t plan_slice(Sequence& s, std::size_t n);
-  void after_step();
-  void sample(Sequence& s, std::span<const float> logits);
-  void finish(Sequence& s, FinishReason reason, std::string error = {});
-  void retire();
-};
 
 Scheduler::State::State(const model::Model& model_, base::ThreadPool& pool, const SchedulerOptions& options_)
     : model(model_),
@@ -109,87 +76,6 @@ void Scheduler::State::admit() {
     running.push_back(std::move(s));
   }
   totals.most_running = std::max(totals.most_running, running.size());
-}
-
-// As many sources as fit into one run of the encoder; the others wait for the next step.
-void Scheduler::State::encode_sources() {
-  slices.clear();
-  stepped.clear();
-  std::size_t left = encode_chunk;
-  for (const std::unique_ptr<Sequence>& s : running) {
-    if (s->encoded || s->done || s->request.source.size() > left) continue;
-    left -= s->request.source.size();
-    slices.push_back({s->slot, s->request.source, model::Want::none});
-    slices.back().total_length = s->request.total_length;
-    stepped.push_back(s.get());
-  }
-  if (slices.empty()) return;
-  runner.encode(slices);
-  for (Sequence* s : stepped) s->encoded = true;
-}
-
-// The next n tokens of the sequence into the step. Returns how many these are.
-std::size_t Scheduler::State::plan_slice(Sequence& s, std::size_t n) {
-  const std::size_t first = held(s);
-  const bool last = first + n == s.text.size();
-  model::Slice slice{s.slot, std::span(s.text).subspan(first, n), last ? model::Want::last : model::Want::none};
-  slice.total_length = s.request.total_length;
-  try {
-    model::check_slice(*model.decoder, slice, first);
-  } catch (const base::Error& error) {  // more tokens than the model has positions
-    finish(s, FinishReason::interrupted, error.what());
-    return 0;
-  }
-  slices.push_back(slice);
-  stepped.push_back(&s);
-  return n;
-}
-
-// First every sequence that decodes, then prompts in the order of their sequences: the first is done soonest.
-void Scheduler::State::plan() {
-  slices.clear();
-  stepped.clear();
-  std::size_t left = chunk;
-  for (const std::unique_ptr<Sequence>& s : running)
-    if (!s->done && decodes(*s)) left -= plan_slice(*s, 1);
-  for (const std::unique_ptr<Sequence>& s : running) {
-    if (left == 0) break;
-    if (s->done || decodes(*s) || !s->encoded) continue;
-    const std::size_t n = beginnings.chunk_of(*s, std::min(left, s->text.size() - held(*s)));
-    if (n > 0) left -= plan_slice(*s, n);
-  }
-}
-
-void Scheduler::State::after_step() {
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    Sequence& s = *stepped[i];
-    if (s.started)
-      ++totals.decode_tokens;
-    else
-      totals.prefill_tokens += slices[i].ids.size();
-    beginnings.keep_at_cut(s);
-    if (slices[i].want == model::Want::last) sample(s, {runner.logits(row++), model.contract.vocab_size});
-  }
-}
-
-void Scheduler::State::sample(Sequence& s, std::span<const float> logits) {
-  if (!s.started) s.first_token = Clock::now();
-  std::int32_t id = 0;
-  try {
-    if (!s.started) s.request.sampler->start(s.text);
-    s.started = true;
-    id = s.request.sampler->sample(logits, s.outcome.answer_tokens);
-    s.request.sampler->accept(id);
-  } catch (const base::Error& error) {
-    return finish(s, FinishReason::interrupted, error.what());
-  }
-  const std::vector<std::int32_t>& stops = s.request.stop_ids;
-  if (std::find(stops.begin(), stops.end(), id) != stops.end()) return finish(s, FinishReason::stop);
-  s.text.push_back(id);
-  ++s.outcome.answer_tokens;
-  if (s.request.on_token && !s.request.on_token(id, logits)) return finish(s, FinishReason::stop);
-  if (s.outcome.answer_tokens == s.request.max_new_tokens) finish(s, FinishReason::length);
 }
 
 void Scheduler::State::finish(Sequence& s, FinishReason reason, std::string error) {
@@ -266,6 +152,8 @@ bool Scheduler::step(const std::function<bool()>& stop_requested) {
     if (s.runner.forward(s.slices)) {
       ++s.totals.steps;
       s.after_step();
+    } else {  // stopped: the room that was reserved is given back
+      for (const Sequence* stepped : s.stepped) s.cache.truncate(stepped->slot, s.held(*stepped));
     }
   }
   s.totals.seconds += seconds_between(start, Clock::now());

@@ -26,6 +26,10 @@ struct SchedulerOptions {
   std::size_t source_length = 0;    // encoder-decoder: most ids of one source
   std::size_t prefix_sequences = 4; // prompts' beginnings that are kept when nobody runs them, each up to a context
   bool share_prefixes = true;
+  // Most bytes of keys and values of all sequences together (cache().block_bytes()), 0: no limit. Pages are taken
+  // as they fill and used again. Without room, kept beginnings go first; then the sequences that began last are
+  // set aside and computed again later, with the same bits. One that does not fit alone ends with an error.
+  std::uint64_t cache_bytes = 0;
 };
 
 // How one sequence ended. An error of its own (non-finite logits, no token left by the constraint) ends it
@@ -77,6 +81,7 @@ class Scheduler {
     std::size_t steps = 0, prefill_tokens = 0, reused_tokens = 0, decode_tokens = 0;
     double seconds = 0;            // in forward() and sampling
     std::size_t most_running = 0;
+    std::size_t set_aside = 0;     // times that a sequence gave its memory to another (cache_bytes)
   };
   const Totals& totals() const;
   const model::KvCache& cache() const;

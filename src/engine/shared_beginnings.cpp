@@ -118,6 +118,17 @@ void SharedBeginnings::leave(Sequence& sequence, Running running) {
   seen_[next_seen_++ % seen_.size()] = {std::move(sequence.text), sequence.tables};
 }
 
+void SharedBeginnings::set_aside(Sequence& sequence, Running running) {
+  for (const std::unique_ptr<Sequence>& other : running) {
+    if (other->leader != &sequence) continue;
+    other->leader = nullptr;
+    other->looked = false;
+  }
+  sequence.leader = nullptr;
+  sequence.looked = false;
+  sequence.cuts.clear();
+}
+
 void SharedBeginnings::keep(const Sequence& sequence, std::size_t n) {
   if (kept_.empty()) return;
   const Ids ids = Ids(sequence.text).first(n);

@@ -31,6 +31,8 @@ class SharedBeginnings {
   void keep_at_cut(const Sequence& sequence);
   // The sequence is about to leave the cache: who waits for it takes what is there or looks again.
   void leave(Sequence& sequence, Running running);
+  // The sequence gives back what it holds and will begin anew.
+  void set_aside(Sequence& sequence, Running running);
   // Gives up the kept beginning that was used longest ago; false: there is none.
   bool drop_oldest();
 

@@ -219,6 +219,52 @@ TEST_CASE("a step that was stopped is computed again; a cancelled scheduler is e
   }
 }
 
+TEST_CASE("a bounded cache sets sequences aside, and their answers stay the same", "[scheduler]") {
+  std::vector<Contract> contracts = {tiny_contract(), mla_contract(), nsa_contract(), tiny_contract()};
+  attention_of(contracts[3]).mask.window = 33;
+  for (const Contract& contract : contracts) {
+    const TinyModel tiny = make_model(contract, "q8");
+    std::vector<Request> requests = mixed_requests(14, 101, 31);
+    for (Request& request : requests) {
+      request.max_new_tokens += 40;
+      request.stop_ids.clear();
+    }
+    Shape shape;
+    shape.n_parallel = 8;
+    const std::vector<Answered> alone = all_alone(*tiny.model, requests, shape);
+    model::CacheOptions one;
+    one.max_tokens = 200;
+    model::KvCache whole(*tiny.model, one);
+    const std::uint64_t bytes = whole.reserve_bytes(0, 200);
+    for (const std::uint64_t most : {bytes, 2 * bytes}) {
+      base::ThreadPool pool(1);
+      engine::SchedulerOptions options = scheduler_options(shape);
+      options.cache_bytes = most;
+      Scheduler scheduler(*tiny.model, pool, options);
+      std::deque<Answered> answers(requests.size());
+      for (std::size_t i = 0; i < requests.size(); ++i)
+        scheduler.add(to_sequence(requests[i], *tiny.model, answers[i]));
+      while (scheduler.step()) CHECK(scheduler.cache().block_bytes() <= most);
+      for (std::size_t i = 0; i < requests.size(); ++i) check_same(answers[i], alone[i]);
+      if (most == bytes && !contract.ops.at("attn").nsa) CHECK(scheduler.totals().set_aside > 0);
+    }
+    // One that does not fit alone; the next does.
+    base::ThreadPool pool(1);
+    engine::SchedulerOptions options = scheduler_options(shape);
+    options.cache_bytes = whole.reserve_bytes(0, 100) - 1;
+    Scheduler scheduler(*tiny.model, pool, options);
+    Request large, small;
+    large.prompt = random_ids(190, 101);
+    small.prompt = random_ids(40, 101);
+    std::deque<Answered> answers(2);
+    scheduler.add(to_sequence(large, *tiny.model, answers[0]));
+    scheduler.add(to_sequence(small, *tiny.model, answers[1]));
+    while (scheduler.step()) {}
+    if (!scheduler.cache().forgets()) CHECK(answers[0].outcome.error.find("KV cache") == 0);
+    check_same(answers[1], answer_alone(*tiny.model, small, shape));
+  }
+}
+
 TEST_CASE("callbacks may add sequences", "[scheduler]") {
   const TinyModel tiny = make_model(tiny_contract(), "q8");
   base::ThreadPool pool(1);
