@@ -139,7 +139,7 @@ void Scheduler::State::after_step() {
 }
 
 void Scheduler::State::sample(Sequence& s, std::span<const float> logits) {
-  if (!s.started) s.first_token = Clock::now();
+  if (!s.started) s.first_token = Sequence::Clock::now();
   std::int32_t id = 0;
   try {
     if (!s.started) s.request.sampler->start(s.text);
