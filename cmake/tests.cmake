@@ -44,6 +44,9 @@ target_link_libraries(kernel_bench PRIVATE quern_kernels quern_warnings)
 # Time of the sampling chain; by hand: ninja sampler_bench && ./sampler_bench
 add_executable(sampler_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/sampler_bench.cpp)
 target_link_libraries(sampler_bench PRIVATE quern_sampling quern_warnings)
+# Many sequences at once against one after the other; by hand: ninja scheduler_bench && ./scheduler_bench MODEL
+add_executable(scheduler_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/scheduler_bench.cpp)
+target_link_libraries(scheduler_bench PRIVATE quern_engine quern_warnings)
 # Error of the weight formats on float matrices; used by scripts/formats_table.py.
 add_executable(format_error EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/format_error.cpp)
 target_link_libraries(format_error PRIVATE quern_checkpoint quern_quant quern_warnings)

@@ -27,15 +27,20 @@ std::uint64_t bytes_of(const model::Linear& linear) {
   return linear.weight == nullptr ? 0 : linear.weight->bytes.size();
 }
 
-// Bytes per second that decode streamed: weights and the part of the cache it read.
+// Bytes per second that decode streamed: weights and the part of the cache that each step read.
 double effective_bandwidth(const Timings& t) {
   const auto bytes = static_cast<double>(t.weight_bytes_per_token + t.cache_bytes_per_token);
-  return per_second(bytes * static_cast<double>(t.phases.decode_tokens), t.phases.decode_seconds);
+  return per_second(bytes * static_cast<double>(t.phases.decode_steps), t.phases.decode_seconds);
 }
 
 void line(std::ostringstream& out, std::string_view name, double seconds, const std::string& rest) {
   out << std::left << std::setw(10) << name << std::right << std::setw(10)
       << fixed(seconds * 1e3, 1) << " ms" << (rest.empty() ? "" : "   ") << rest << "\n";
+}
+
+// How much sooner the answer came than one token a step would have made it.
+double speculation_gain(const PhaseTimes& p) {
+  return p.decode_seconds > 0 ? p.speculation.plain_seconds / p.decode_seconds : 0;
 }
 
 std::string rate(std::size_t tokens, double seconds) {
@@ -169,6 +174,10 @@ std::string timings_text(const Timings& t) {
     decode += base::cat("   ms/token p50 ", fixed(percentile(p.token_seconds, 0.5) * 1e3, 2),
                         "  p95 ", fixed(percentile(p.token_seconds, 0.95) * 1e3, 2));
   line(out, "decode", p.decode_seconds, decode);
+  if (const SpeculationCounts& s = p.speculation; s.steps + s.plain_steps > 0)
+    line(out, "drafting", s.draft_seconds,
+         base::cat(std::setw(6), s.drafted, " drafted ", s.accepted, " accepted   ", fixed(speculation_gain(p), 2),
+                   " x the speed of plain decoding"));
   line(out, "sampling", p.sampling_seconds, "");
   if (p.decode_tokens > 0) {
     out << "memory    " << std::setw(10) << fixed(effective_bandwidth(t) / 1e9, 1)
@@ -196,7 +205,10 @@ std::string timings_json(const Timings& t) {
       << ", \"rebuilt_tokens\": " << p.rebuilt_tokens << ", \"prefill_tokens\": " << p.prefill_tokens
       << ", \"prefill_s\": " << p.prefill_seconds << ", \"prefill_tokens_per_s\": "
       << per_second(static_cast<double>(p.prefill_tokens), p.prefill_seconds)
-      << ", \"decode_tokens\": " << p.decode_tokens << ", \"decode_s\": " << p.decode_seconds
+      << ", \"decode_tokens\": " << p.decode_tokens << ", \"decode_steps\": " << p.decode_steps
+      << ", \"drafted_tokens\": " << p.speculation.drafted << ", \"accepted_tokens\": " << p.speculation.accepted
+      << ", \"draft_s\": " << p.speculation.draft_seconds << ", \"speculation_gain\": " << speculation_gain(p)
+      << ", \"decode_s\": " << p.decode_seconds
       << ", \"decode_tokens_per_s\": "
       << per_second(static_cast<double>(p.decode_tokens), p.decode_seconds)
       << ", \"decode_ms_p50\": " << percentile(p.token_seconds, 0.5) * 1e3

@@ -6,6 +6,8 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "engine/session_state.hpp"
+#include "engine/stop_within.hpp"
 #include "model/position.hpp"
 
 namespace quern::engine {
@@ -14,73 +16,46 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-constexpr std::size_t kSequence = 0;
-
 model::CacheOptions cache_options(const model::Model& model, const SessionOptions& options) {
   model::CacheOptions cache = options.cache;
   if (cache.max_tokens == 0) cache.max_tokens = model.contract.max_positions;
   cache.n_sequences = std::max<std::size_t>(options.n_beams, 1);
+  cache.rollback = std::max(cache.rollback, options.max_draft);
   return cache;
 }
 
-// Most tokens of one step: the prefill chunk, but a whole source and every beam must fit.
+// Most tokens of one step: the prefill chunk, but a whole source, every beam and all guesses must fit.
 std::size_t step_tokens(const model::Model& model, const SessionOptions& options,
                         std::size_t max_tokens) {
   const std::size_t chunk = model::chunk_for(model, {max_tokens, options.source_length, 0},
                                              std::max<std::size_t>(options.prefill_chunk, 1));
-  return std::max(chunk, options.n_beams);
+  return std::max({chunk, options.n_beams, options.max_draft + 1});
 }
+
+}  // namespace
 
 void check_generates(const model::Model& model) {
   if (!model.decoder || model.contract.head.kind != contract::HeadKind::lm)
     base::reject("model", "has no decoder with a language head: it cannot generate");
 }
 
-}  // namespace
-
-struct Session::State {
-  State(const model::Model& model_, base::ThreadPool& pool, const SessionOptions& options)
-      : model(model_),
-        max_tokens(cache_options(model_, options).max_tokens),
-        chunk(step_tokens(model_, options, max_tokens)),
-        source_length(options.source_length),
-        follow_length(options.follow_length),
-        declared(options.follow_length ? model::declared_length_for(model_, 1, max_tokens)
-                 : options.total_length != 0 ? options.total_length
-                                             : max_tokens),
-        cache(model_, cache_options(model_, options)),
-        runner(model_, cache, pool, chunk, declared),
-        deterministic(options.deterministic) {
-    runner.set_deterministic(deterministic);
-    tokens.reserve(max_tokens);
-  }
-
-  const model::Model& model;
-  std::size_t max_tokens, chunk, source_length;
-  bool follow_length;
-  std::size_t declared;  // length that position tables are made for
-  model::KvCache cache;
-  model::Runner runner;
-  bool deterministic;
-  std::vector<std::int32_t> tokens;  // held by the cache
-  PhaseTimes times;
-
-  void restart_times(std::size_t n_tokens);  // but what encode() took
-  void check_length(std::size_t n) const;
-  void forget_all();
-  bool declare(std::size_t length);
-  void follow(std::size_t n_tokens, const GenerateOptions& options);
-  std::size_t keep_prefix(std::span<const std::int32_t> ids);
-  bool run(std::span<const std::int32_t> ids, model::Want want);
-  bool prefill(std::span<const std::int32_t> ids, const GenerateOptions& options);
-  bool append(std::int32_t id, const GenerateOptions& options, std::optional<FinishReason>& end);
-  FinishReason decode(sampling::Sampler& sampler, const GenerateOptions& options,
-                      const std::function<bool(std::int32_t)>& on_token);
-};
+Session::State::State(const model::Model& model_, base::ThreadPool& pool,
+                      const SessionOptions& options)
+    : model(model_),
+      max_tokens(cache_options(model_, options).max_tokens),
+      chunk(step_tokens(model_, options, max_tokens)),
+      source_length(options.source_length),
+      max_draft(options.max_draft),
+      follow_length(options.follow_length),
+      declared(options.follow_length ? model::declared_length_for(model_, 1, max_tokens)
+               : options.total_length != 0 ? options.total_length
+                                           : max_tokens),
+      cache(model_, cache_options(model_, options)),
+      runner(model_, cache, pool, chunk, declared),
+      deterministic(options.deterministic) {
+  runner.set_deterministic(deterministic);
+  tokens.reserve(max_tokens);
+}
 
 void Session::State::restart_times(std::size_t n_tokens) {
   PhaseTimes next;
@@ -97,7 +72,7 @@ void Session::State::check_length(std::size_t n) const {
 }
 
 void Session::State::forget_all() {
-  cache.clear(kSequence);
+  cache.clear(kSessionSequence);
   tokens.clear();
 }
 
@@ -126,8 +101,8 @@ std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
   const std::size_t limit = std::min(tokens.size(), ids.size() - 1);
   std::size_t common = 0;
   while (common < limit && tokens[common] == ids[common]) ++common;
-  if (!cache.truncate(kSequence, common)) {
-    cache.clear(kSequence);
+  if (!cache.truncate(kSessionSequence, common)) {
+    cache.clear(kSessionSequence);
     common = 0;
   }
   tokens.resize(common);
@@ -136,26 +111,12 @@ std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
 
 // False: stopped within the step, which leaves nothing in the cache.
 bool Session::State::run(std::span<const std::int32_t> ids, model::Want want) {
-  const model::Slice slice{kSequence, ids, want};
+  const model::Slice slice{kSessionSequence, ids, want};
   if (!runner.forward({&slice, 1})) return false;
   tokens.insert(tokens.end(), ids.begin(), ids.end());
+  row = 0;
   return true;
 }
-
-namespace {
-
-// A step asks this question only within the prefill that set it, however that ends.
-struct StopWithin {
-  StopWithin(model::Runner& runner_, const std::function<bool()>& stop_requested) : runner(runner_) {
-    runner.set_stop(stop_requested);
-  }
-  StopWithin(const StopWithin&) = delete;
-  StopWithin& operator=(const StopWithin&) = delete;
-  ~StopWithin() { runner.set_stop({}); }
-  model::Runner& runner;
-};
-
-}  // namespace
 
 // False when it was asked to stop; what is done so far stays in the cache.
 bool Session::State::prefill(std::span<const std::int32_t> ids, const GenerateOptions& options) {
@@ -197,34 +158,6 @@ bool Session::State::append(std::int32_t id, const GenerateOptions& options,
   return prefill(std::span(text).subspan(held), options);
 }
 
-FinishReason Session::State::decode(sampling::Sampler& sampler, const GenerateOptions& options,
-                                    const std::function<bool(std::int32_t)>& on_token) {
-  const auto stops = [&](std::int32_t id) {
-    return !options.ignore_eos && std::find(options.stop_ids.begin(), options.stop_ids.end(), id) !=
-                                      options.stop_ids.end();
-  };
-  std::optional<FinishReason> end;
-  for (std::size_t step = 0; step < options.max_new_tokens; ++step) {
-    const Clock::time_point sampling = Clock::now();
-    const std::int32_t id = sampler.sample({runner.logits(0), model.contract.vocab_size}, step);
-    sampler.accept(id);
-    times.sampling_seconds += seconds_since(sampling);
-    if (stops(id)) return FinishReason::stop;
-    if (!on_token(id)) return FinishReason::interrupted;
-    if (step + 1 == options.max_new_tokens) break;
-    if (tokens.size() >= (follow_length ? std::min(declared, max_tokens) : max_tokens)) {
-      if (!append(id, options, end)) return *end;
-      continue;
-    }
-    const Clock::time_point start = Clock::now();
-    run({&id, 1}, model::Want::last);
-    times.token_seconds.push_back(seconds_since(start));
-    times.decode_seconds += times.token_seconds.back();
-    ++times.decode_tokens;
-  }
-  return FinishReason::length;
-}
-
 Session::Session(const model::Model& model, base::ThreadPool& pool, const SessionOptions& options)
     : state_(std::make_unique<State>(model, pool, options)) {}
 
@@ -255,81 +188,10 @@ void Session::encode(std::span<const std::int32_t> source) {
                  base::cat("at most ", s.source_length));
   const Clock::time_point start = Clock::now();
   s.forget_all();
-  const model::Slice slice{kSequence, source, model::Want::none};
+  const model::Slice slice{kSessionSequence, source, model::Want::none};
   s.runner.encode({&slice, 1});
   s.times.encode_seconds = seconds_since(start);
   s.times.encode_tokens = source.size();
-}
-
-namespace {
-
-// The beams as sequences of the cache; all read the one encoded source. They share what they have
-// in common.
-class BeamDecoder : public BeamModel {
- public:
-  BeamDecoder(model::Runner& runner, model::KvCache& cache, PhaseTimes& times)
-      : runner_(runner), cache_(cache), times_(times) {}
-
-  // Until the first advance() there is one sequence, the prompt.
-  std::span<const float> logits(std::size_t beam) override {
-    return {runner_.logits(started_ ? beam : 0), runner_.n_outputs()};
-  }
-
-  void advance(std::span<const std::size_t> parents, std::span<const std::int32_t> ids) override {
-    const Clock::time_point start = Clock::now();
-    parents_.assign(cache_.options().n_sequences, kSequence);
-    if (started_) std::copy(parents.begin(), parents.end(), parents_.begin());
-    started_ = true;
-    cache_.reorder(parents_);
-    slices_.clear();
-    for (std::size_t beam = 0; beam < ids.size(); ++beam) {
-      model::Slice slice{beam, ids.subspan(beam, 1), model::Want::last};
-      slice.source = kSequence;
-      slices_.push_back(slice);
-    }
-    runner_.forward(slices_);
-    times_.token_seconds.push_back(seconds_since(start));
-    times_.decode_seconds += times_.token_seconds.back();
-    ++times_.decode_tokens;
-  }
-
- private:
-  model::Runner& runner_;
-  model::KvCache& cache_;
-  PhaseTimes& times_;
-  bool started_ = false;
-  std::vector<std::size_t> parents_;
-  std::vector<model::Slice> slices_;
-};
-
-}  // namespace
-
-Session::SearchResult Session::search(std::span<const std::int32_t> ids, sampling::TokenRules& rules,
-                                      const BeamOptions& options) {
-  State& s = *state_;
-  check_generates(s.model);
-  s.check_length(ids.size());
-  QUERN_ASSERT(options.n_beams <= s.cache.options().n_sequences);
-  s.restart_times(s.max_tokens);
-  for (std::size_t beam = 0; beam < s.cache.options().n_sequences; ++beam) s.cache.clear(beam);
-  s.tokens.clear();
-  s.follow(std::min(options.max_length, s.max_tokens), {});
-  SearchResult result{{Hypothesis{}}, FinishReason::interrupted};
-  GenerateOptions prompt;
-  prompt.stop_requested = options.stop_requested;
-  if (!s.prefill(ids, prompt)) return result;
-  s.tokens.clear();  // the sequences are not the prompt's any more
-  const Clock::time_point start = Clock::now();
-  BeamDecoder decoder(s.runner, s.cache, s.times);
-  BeamOptions bounded = options;  // the last token needs no place in the cache
-  bounded.max_length = std::min(options.max_length, s.max_tokens + 1);
-  result.hypotheses = beam_search(decoder, ids, rules, bounded);
-  s.times.sampling_seconds = seconds_since(start) - s.times.decode_seconds;
-  const Hypothesis& best = result.hypotheses.front();
-  const bool ended = !best.ids.empty() && std::find(options.ends.begin(), options.ends.end(),
-                                                    best.ids.back()) != options.ends.end();
-  if (best.finished) result.reason = ended ? FinishReason::stop : FinishReason::length;
-  return result;
 }
 
 void Session::evaluate(std::span<const std::int32_t> ids,
@@ -347,6 +209,9 @@ void Session::evaluate(std::span<const std::int32_t> ids,
 
 const std::vector<std::int32_t>& Session::tokens() const {
   return state_->tokens;
+}
+std::span<const float> Session::logits() const {
+  return {state_->runner.logits(state_->row), state_->model.contract.vocab_size};
 }
 const PhaseTimes& Session::times() const {
   return state_->times;
@@ -374,7 +239,7 @@ void Session::clear() {
 }
 void Session::restore(std::span<const std::int32_t> ids, std::span<const std::byte> cache) {
   State& s = *state_;
-  s.cache.load(kSequence, ids.size(), cache);
+  s.cache.load(kSessionSequence, ids.size(), cache);
   s.tokens.assign(ids.begin(), ids.end());
 }
 const model::KvCache& Session::cache() const {

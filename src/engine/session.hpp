@@ -10,6 +10,7 @@
 
 #include "base/thread_pool.hpp"
 #include "engine/beam_search.hpp"
+#include "engine/speculator.hpp"
 #include "sampling/sampler.hpp"
 #include "model/forward.hpp"
 
@@ -25,6 +26,7 @@ struct SessionOptions {
   bool deterministic = false;       // model::Runner::set_deterministic()
   std::size_t source_length = 0;    // most ids of one encode()
   std::size_t n_beams = 1;          // of the widest search(); each has a sequence of the cache
+  std::size_t max_draft = 0;        // most guesses that a speculator has checked in one step; 0: none
 };
 
 enum class FinishReason { stop, length, interrupted };
@@ -36,7 +38,9 @@ struct PhaseTimes {  // seconds and counts of one encode() and generate() or sea
   std::size_t prefill_tokens = 0, decode_tokens = 0;  // computed, rebuilt ones among them
   std::size_t reused_tokens = 0;   // of the prompt, held by the cache before
   std::size_t rebuilt_tokens = 0;  // prefilled again during the answer: on_rebuild, on_full
+  std::size_t decode_steps = 0;    // of decode_tokens: how often the weights were read
   std::vector<double> token_seconds;  // per decoded token (of a search: per step of all beams)
+  SpeculationCounts speculation;
 };
 
 // A declared length was outgrown: position tables change and n_tokens are prefilled again.
@@ -58,7 +62,13 @@ struct GenerateOptions {
   // The context is full: from the text so far (prompt and answer) to the ids to go on from, which must
   // leave room in the context; empty ends the answer as `length`. Unset: ends it too.
   std::function<std::vector<std::int32_t>(std::span<const std::int32_t>)> on_full = {};
+  // Guesses following tokens, which are then checked together: the same tokens, sooner. Not owned; null: one
+  // token a step. No more guesses at once than SessionOptions::max_draft.
+  Speculator* speculator = nullptr;
 };
+
+// Input error unless the model has a decoder with a language head.
+void check_generates(const model::Model& model);
 
 class Session {
  public:
@@ -68,7 +78,7 @@ class Session {
   // Input error "prompt has N tokens, context is M" before any work. Keeps the longest common
   // prefix of the cache with `ids`, prefills the rest, and samples until a stop id, the limit, or
   // on_token returns false. on_token gets each new id (stop ids not included). However it ends, tokens()
-  // are exactly those whose keys and values the cache holds.
+  // are exactly those whose keys and values the cache holds; within on_token it may hold guesses behind them.
   FinishReason generate(std::span<const std::int32_t> ids, sampling::Sampler& sampler,
                         const GenerateOptions& options,
                         const std::function<bool(std::int32_t)>& on_token);
@@ -91,6 +101,8 @@ class Session {
                 const std::function<void(std::size_t, const float*)>& on_logits);
 
   const std::vector<std::int32_t>& tokens() const;  // held by the cache
+  // Within on_token: the logits [vocab_size] that its id was chosen from.
+  std::span<const float> logits() const;
   const PhaseTimes& times() const;                  // of the last generate()
   const model::Model& model() const;
   std::size_t context() const;          // most tokens it can hold

@@ -37,9 +37,9 @@ std::uint64_t KvCache::snapshot_bytes(std::size_t length) const {
   return bytes;
 }
 
-void KvCache::save(std::size_t sequence, const WriteBytes& write) const {
+void KvCache::save(std::size_t sequence, std::size_t length, const WriteBytes& write) const {
   const State& s = *state_;
-  const std::size_t length = s.lengths[sequence];
+  QUERN_ASSERT(reaches(sequence, length));
   std::vector<std::byte> last;
   for (const CacheLayerPool& layer : s.layers) {
     const CacheLayerGroup& group = s.groups[layer.group];

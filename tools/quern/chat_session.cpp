@@ -42,6 +42,8 @@ void TurnCounts::add(const TurnCounts& other) {
   rebuilt += other.rebuilt;
   decoded += other.decoded;
   thought += other.thought;
+  drafted += other.drafted;
+  accepted += other.accepted;
   prefill_seconds += other.prefill_seconds;
   decode_seconds += other.decode_seconds;
 }
@@ -51,7 +53,8 @@ std::string counts_text(const TurnCounts& c) {
                    c.rebuilt == 0 ? "" : base::cat(", ", c.rebuilt, " again"), ")",
                    speed(c.prefilled, c.prefill_seconds), "; decode ", c.decoded, " tokens",
                    c.thought == 0 ? "" : base::cat(" (", c.thought, " of thoughts)"),
-                   speed(c.decoded, c.decode_seconds));
+                   speed(c.decoded, c.decode_seconds),
+                   c.drafted == 0 ? "" : base::cat("; ", c.accepted, " of ", c.drafted, " guesses right"));
 }
 
 // An answer that is coming about.
@@ -105,6 +108,8 @@ ChatSession::ChatSession(const LoadedModel& loaded, const ChatCommandOptions& op
   engine::SessionOptions session = session_options(loaded, options.model, 0);
   session.follow_length = true;
   session.cache.rollback = std::min(context_, kRollback);
+  speculation_ = std::make_unique<Speculation>(options.speculation, options.model, loaded, session);
+  session.max_draft = speculation_->max_draft();
   session_ = std::make_unique<engine::Session>(*loaded.model, *loaded.pool, session);
 }
 
@@ -190,6 +195,7 @@ engine::GenerateOptions ChatSession::generate_options(Answer& answer, std::size_
   options.stop_ids = loaded_.model->contract.tokens.eos;
   options.stop_ids.insert(options.stop_ids.end(), renderer_.stop_ids().begin(), renderer_.stop_ids().end());
   options.stop_requested = [] { return interrupt_pending() || end_signal() != 0; };
+  options.speculator = speculation_->speculator();
   options.on_prefill = [&answer](std::size_t done, std::size_t total) { answer.progress.update(done, total); };
   options.on_rebuild = [this, &answer](const engine::LengthChange& change) {
     answer.progress.erase();
@@ -246,6 +252,8 @@ void ChatSession::count(Answer& answer) {
   c.prefilled += times.prefill_tokens - std::min(times.prefill_tokens, times.rebuilt_tokens);
   c.rebuilt += times.rebuilt_tokens;
   c.decoded = answer.n_new;
+  c.drafted += times.speculation.drafted;
+  c.accepted += times.speculation.accepted;
   c.prefill_seconds += times.prefill_seconds;
   c.decode_seconds += times.decode_seconds + times.sampling_seconds;
 }

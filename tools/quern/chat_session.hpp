@@ -19,6 +19,7 @@ namespace quern::tool {
 // Counts of one answer, or of many.
 struct TurnCounts {
   std::size_t reused = 0, prefilled = 0, rebuilt = 0, decoded = 0, thought = 0;
+  std::size_t drafted = 0, accepted = 0;  // guesses
   double prefill_seconds = 0, decode_seconds = 0;
   void add(const TurnCounts& other);
 };
@@ -83,6 +84,7 @@ class ChatSession {
   chat::Conversation conversation_;
   chat::ContextFit fit_;
   std::unique_ptr<engine::Session> session_;
+  std::unique_ptr<Speculation> speculation_;
   TurnCounts last_, total_;
   std::uint64_t attempt_ = 0;
 };

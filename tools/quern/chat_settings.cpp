@@ -143,6 +143,7 @@ void add_chat_command_options(CLI::App& app, ChatCommandOptions& o) {
       ->type_name("WHEN");
   app.add_flag("--no-history", o.no_history, "keep no history of what is typed (so does QUERN_NOHISTORY=1)");
   add_chat_options(app, o.chat_format);
+  add_speculation_options(app, o.speculation);
   add_settings(app, o.settings);
 }
 

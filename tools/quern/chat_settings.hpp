@@ -12,6 +12,7 @@
 #include "engine/overflow.hpp"
 #include "model_options.hpp"
 #include "sampling_options.hpp"
+#include "speculation_options.hpp"
 
 namespace quern::tool {
 
@@ -32,6 +33,7 @@ struct ChatCommandOptions {
   std::string system_file, prompt_file, session, color = "auto";
   ChatOptions chat_format;
   engine::OverflowOptions overflow;
+  SpeculationChoice speculation;
   bool single_turn = false, multiline = false, simple_io = false, no_history = false;
 };
 

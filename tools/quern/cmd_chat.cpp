@@ -148,6 +148,7 @@ int cmd_chat(const std::vector<std::string>& arguments) {
   if (parse_arguments(app, arguments)) return 0;
   parse_cache_type(options.model.k_type, "-ctk");
   parse_cache_type(options.model.v_type, "-ctv");
+  settle_speculation(options.speculation);
   SettingsBook settings(options.settings, app);
   if (options.settings.sampling.seed < 0)  // kept, so that a chat gone on with draws as one that never ended
     settings.set("seed", {base::cat(std::random_device{}() & 0x7FFFFFFFu)});

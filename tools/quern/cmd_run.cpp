@@ -150,6 +150,7 @@ struct Run {
   AnswerPrinter& printer;
   PromptCache& cache;
   sampling::Constraint* constraint = nullptr;  // of a grammar: what may come next
+  engine::Speculator* speculator = nullptr;
 };
 
 std::vector<Answer> search(engine::Session& session, const Run& run, const Task& task) {
@@ -183,9 +184,10 @@ Answer generate(engine::Session& session, const Run& run, const Task& task) {
   engine::GenerateOptions options;
   options.max_new_tokens = task.plan.max_new_tokens;
   options.stop_requested = interrupted;
+  options.speculator = run.speculator;
   const auto on_token = [&](std::int32_t id) {
     run.cache.at_token();
-    const bool goes_on = builder.token(id, {session.runner().logits(0), vocab_size});
+    const bool goes_on = builder.token(id, session.logits());
     const bool is_stop_id =
         std::find(task.plan.stop_ids.begin(), task.plan.stop_ids.end(), id) != task.plan.stop_ids.end();
     if (!is_stop_id) run.printer.id(id);
@@ -205,6 +207,8 @@ void add_times(engine::PhaseTimes& sum, const engine::PhaseTimes& one) {
   sum.rebuilt_tokens += one.rebuilt_tokens;
   sum.decode_seconds += one.decode_seconds;
   sum.decode_tokens += one.decode_tokens;
+  sum.decode_steps += one.decode_steps;
+  sum.speculation.add(one.speculation);
   sum.sampling_seconds += one.sampling_seconds;
   sum.token_seconds.insert(sum.token_seconds.end(), one.token_seconds.begin(), one.token_seconds.end());
 }
@@ -270,15 +274,22 @@ int cmd_run(const std::vector<std::string>& arguments) {
   const std::optional<AnswerForm> form = make_form(grammar, loaded, tasks.front(), options);
   const std::unique_ptr<grammar::Matcher> matcher = form ? form->matcher() : nullptr;
 
+  engine::SessionOptions shape = session_for(loaded, options, std::span(tasks).first(own ? 1 : tasks.size()));
+  Speculation speculation(options.speculation, options.model, loaded, shape);
+  shape.max_draft = speculation.max_draft();
   std::optional<engine::Session> session;
-  session.emplace(*loaded.model, *loaded.pool, session_for(loaded, options, std::span(tasks).first(own ? 1 : tasks.size())));
+  session.emplace(*loaded.model, *loaded.pool, shape);
   catch_signals();
   AnswerPrinter printer(loaded, options);
   PromptCache cache(options.prompt_cache, *session);
-  const Run run{loaded, options, samplers, printer, cache, matcher.get()};
+  const Run run{loaded, options, samplers, printer, cache, matcher.get(), speculation.speculator()};
   announce(run, tasks.front());
   for (std::size_t i = 0; i < tasks.size() && !interrupted(); ++i) {
-    if (own && i > 0) session.emplace(*loaded.model, *loaded.pool, session_for(loaded, options, {&tasks[i], 1}));
+    if (own && i > 0) {
+      shape = session_for(loaded, options, {&tasks[i], 1});
+      shape.max_draft = speculation.max_draft();
+      session.emplace(*loaded.model, *loaded.pool, shape);
+    }
     answer(*session, run, tasks[i], i, timings);
   }
   printer.finish();

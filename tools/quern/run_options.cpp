@@ -92,6 +92,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   add_sampling_options(app, options.sampling);
   add_search_options(app, options.generation);
   add_grammar_options(app, options.grammar);
+  add_speculation_options(app, options.speculation);
   app.footer("examples:\n  quern run -m MODEL -p \"Why is the sky blue?\" --temp 0\n"
              "  quern run -m MODEL -no-cnv -p \"Once upon a time\" -n 100 -s 1 --stop \"\\n\\n\"\n"
              "  quern run -m TRANSLATOR -p \"Good morning.\" --num-beams 4\n"
@@ -105,6 +106,7 @@ void settle_run_options(RunOptions& options) {
   options.ids_file = options.prompts.ids_file;
   if (options.wants_scores() && !options.json())
     base::usage_error("--logprobs", "go into JSON: add --output json or --output jsonl");
+  settle_speculation(options.speculation);
   if (options.echo && options.output == "ids") base::usage_error("--echo", "has no place in --output ids");
 }
 
@@ -136,6 +138,7 @@ void check_search(const RunOptions& options, std::size_t n_beams, const SamplerM
   if (options.wants_scores()) refuse("--logprobs");
   if (!options.prompt_cache.path.empty()) refuse("--prompt-cache");
   if (!stop_texts(options.stops).empty()) refuse("--stop");
+  if (options.speculation.on()) refuse("--spec and --draft");
   if (samplers.restricts()) refuse("--ban and --logit-bias");
 }
 

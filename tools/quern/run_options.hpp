@@ -12,6 +12,7 @@
 #include "prompt_cache.hpp"
 #include "prompts.hpp"
 #include "sampling_options.hpp"
+#include "speculation_options.hpp"
 
 namespace quern::tool {
 
@@ -35,6 +36,7 @@ struct RunOptions {
   StopOptions stops;
   PromptCacheOptions prompt_cache;
   GrammarOptions grammar;  // the form of the answer
+  SpeculationChoice speculation;
   engine::GenerationRequest generation;  // from the options about search and lengths
 
   bool json() const { return output == "json" || output == "jsonl"; }
