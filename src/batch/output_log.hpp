@@ -10,10 +10,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "batch/manifest.hpp"
 #include "batch/output_scan.hpp"
 
 namespace quern::batch {
+
+// Nobody reads the stream any more: the run ends quietly.
+class ClosedPipe : public base::Error {
+ public:
+  explicit ClosedPipe(std::string_view where) : Error(base::ExitCode::environment, where, "nobody reads it any more") {}
+};
 
 enum class Existing { refuse, resume, overwrite };
 
@@ -55,7 +62,7 @@ class OutputLog {
   std::string name_;
   int fd_ = -1, manifest_fd_ = -1;
   bool stream_ = false, created_ = false, begun_ = false;
-  std::uint64_t size_ = 0, sync_offset_ = 0;
+  std::uint64_t size_ = 0, synced_ = 0, sync_offset_ = 0;
   std::size_t n_unsynced_ = 0;
   std::optional<StoredManifest> stored_;
   std::chrono::steady_clock::time_point last_sync_;

@@ -9,6 +9,11 @@
 
 namespace quern::batch {
 
+struct FinishedLine {
+  std::string text;  // its end included
+  bool failed = false;
+};
+
 class Reorder {
  public:
   // ordered = false: every line leaves at once.
@@ -20,14 +25,14 @@ class Reorder {
     return next_item - next_ < most_items_ && waiting_bytes_ < most_bytes_;
   }
   // Calls write for this line, and those behind it that waited for it, in order.
-  void finish(std::size_t item, std::string line, const std::function<void(const std::string&)>& write);
+  void finish(std::size_t item, FinishedLine line, const std::function<void(const FinishedLine&)>& write);
   std::size_t n_waiting() const { return waiting_.size(); }
 
  private:
   bool ordered_;
   std::size_t most_items_, most_bytes_;
   std::size_t next_ = 0, waiting_bytes_ = 0;
-  std::map<std::size_t, std::string> waiting_;
+  std::map<std::size_t, FinishedLine> waiting_;
 };
 
 }  // namespace quern::batch

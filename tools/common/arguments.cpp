@@ -29,6 +29,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-pg", "--prompt-gen"},
     {"-tb", "--threads-batch"},
     {"-jf", "--json-schema-file"},
+    {"-np", "--parallel"},
 };
 
 }  // namespace
