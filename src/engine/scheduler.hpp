@@ -1,8 +1,9 @@
 // Many sequences through one model at once (continuous batching): every step is one forward() over the next
 // token of each sequence that decodes and over chunks of prompts that are still read, so that weights are read
 // once for all of them and a long prompt does not hold the others up. What prompts have in common at their
-// beginning is computed once. The tokens of a sequence are those it would get alone, bit for bit, whatever
-// runs beside it. Not here: files and requests of users (batch/), whole sequences without an answer (packed_batch.hpp).
+// beginning is computed once (shared_beginnings.hpp). The tokens and logits of a sequence are those that a
+// deterministic Session with its declared length gives it alone, bit for bit, whatever runs beside it. Not here:
+// files and requests of users (batch/), whole sequences without an answer (packed_batch.hpp).
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ namespace quern::engine {
 struct SchedulerOptions {
   model::CacheOptions cache;        // types; max_tokens: of one sequence (the context)
   std::size_t n_parallel = 8;       // most sequences that run at once (-np)
-  std::size_t step_tokens = 512;    // most tokens of one step (-ub), those that decode first
+  std::size_t step_tokens = 512;    // most tokens of one step (-ub), those that decode first; n_parallel at least
   std::size_t source_length = 0;    // encoder-decoder: most ids of one source
-  std::size_t prefix_sequences = 4; // prompts' beginnings that are kept when nobody runs them
+  std::size_t prefix_sequences = 4; // prompts' beginnings that are kept when nobody runs them, each up to a context
   bool share_prefixes = true;
 };
 
@@ -43,11 +44,14 @@ struct SequenceRequest {
   std::vector<std::int32_t> source;   // encoder-decoder: what is encoded
   std::unique_ptr<sampling::Sampler> sampler;
   std::shared_ptr<void> keep = {};    // lives as long as the sequence: constraint and the like
-  std::size_t max_new_tokens = 0;
+  std::size_t max_new_tokens = 0;     // 0 ends at once, as `length`
+  std::size_t total_length = 0;       // declared, for models whose positions follow it; 0: prompt + max_new_tokens
   std::vector<std::int32_t> stop_ids;
   // Each new token (stop ids not included) with the logits [vocab_size] it was chosen from; false ends it as `stop`.
-  std::function<bool(std::int32_t id, std::span<const float> logits)> on_token;
-  std::function<void(const SequenceOutcome&)> on_finished;  // once, from within step() or cancel()
+  std::function<bool(std::int32_t id, std::span<const float> logits)> on_token = {};
+  // Once, from within step() or cancel(); the sequence counts no more, and add() may be called. Callbacks run on
+  // the thread of step(); after one that throws only the destructor makes sense.
+  std::function<void(const SequenceOutcome&)> on_finished = {};
 };
 
 class Scheduler {
@@ -56,15 +60,16 @@ class Scheduler {
   ~Scheduler();
 
   // Queued until a sequence is free, in the order they were added. Input error, nothing queued, for a prompt
-  // that is empty or longer than the context ("prompt has N tokens, context is M").
+  // that is empty or longer than the context ("prompt has N tokens, context is M"), a source likewise, and for
+  // ids and positions the model does not have.
   void add(SequenceRequest request);
   // Sequences that wait or run; `wants_more`: fewer wait than would keep the machine busy.
   std::size_t n_waiting() const;
   std::size_t n_running() const;
   bool wants_more() const;
 
-  // One step; false: nothing to do. stop_requested is asked between the layers: a step that was stopped leaves
-  // every sequence as it was before.
+  // One step; false: there was nothing to do. stop_requested is asked between the layers: a step that was stopped
+  // leaves every sequence as it was before.
   bool step(const std::function<bool()>& stop_requested = {});
   void cancel();  // every sequence ends as interrupted
 

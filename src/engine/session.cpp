@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "engine/stop_within.hpp"
 #include "model/position.hpp"
 
 namespace quern::engine {
@@ -35,12 +36,12 @@ std::size_t step_tokens(const model::Model& model, const SessionOptions& options
   return std::max(chunk, options.n_beams);
 }
 
+}  // namespace
+
 void check_generates(const model::Model& model) {
   if (!model.decoder || model.contract.head.kind != contract::HeadKind::lm)
     base::reject("model", "has no decoder with a language head: it cannot generate");
 }
-
-}  // namespace
 
 struct Session::State {
   State(const model::Model& model_, base::ThreadPool& pool, const SessionOptions& options)
@@ -141,21 +142,6 @@ bool Session::State::run(std::span<const std::int32_t> ids, model::Want want) {
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   return true;
 }
-
-namespace {
-
-// A step asks this question only within the prefill that set it, however that ends.
-struct StopWithin {
-  StopWithin(model::Runner& runner_, const std::function<bool()>& stop_requested) : runner(runner_) {
-    runner.set_stop(stop_requested);
-  }
-  StopWithin(const StopWithin&) = delete;
-  StopWithin& operator=(const StopWithin&) = delete;
-  ~StopWithin() { runner.set_stop({}); }
-  model::Runner& runner;
-};
-
-}  // namespace
 
 // False when it was asked to stop; what is done so far stays in the cache.
 bool Session::State::prefill(std::span<const std::int32_t> ids, const GenerateOptions& options) {
@@ -347,6 +333,9 @@ void Session::evaluate(std::span<const std::int32_t> ids,
 
 const std::vector<std::int32_t>& Session::tokens() const {
   return state_->tokens;
+}
+std::span<const float> Session::logits() const {
+  return {state_->runner.logits(0), state_->model.contract.vocab_size};
 }
 const PhaseTimes& Session::times() const {
   return state_->times;

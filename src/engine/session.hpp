@@ -60,6 +60,9 @@ struct GenerateOptions {
   std::function<std::vector<std::int32_t>(std::span<const std::int32_t>)> on_full = {};
 };
 
+// Input error unless the model has a decoder with a language head.
+void check_generates(const model::Model& model);
+
 class Session {
  public:
   Session(const model::Model& model, base::ThreadPool& pool, const SessionOptions& options);
@@ -91,6 +94,8 @@ class Session {
                 const std::function<void(std::size_t, const float*)>& on_logits);
 
   const std::vector<std::int32_t>& tokens() const;  // held by the cache
+  // Within on_token: the logits [vocab_size] that its id was chosen from.
+  std::span<const float> logits() const;
   const PhaseTimes& times() const;                  // of the last generate()
   const model::Model& model() const;
   std::size_t context() const;          // most tokens it can hold

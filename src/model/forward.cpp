@@ -60,7 +60,7 @@ struct Runner::State {
         scratch(model_, extent_of(cache_, max_chunk_), max_chunk_, pool_.n_threads()),
         positions(model_, max_chunk_, total_length_),
         placement(max_chunk_),
-        total_length(std::min(total_length_, cache_.options().max_tokens)) {}
+        declared(total_length_) {}
 
   const Model& model;
   KvCache& cache;
@@ -75,7 +75,7 @@ struct Runner::State {
   bool logits = true;
   Tap tap;
   std::function<bool()> stop_requested;
-  std::size_t total_length;
+  std::size_t declared;  // length of sequences that state none
   bool deterministic = false;
 
   Step step(const Stack& stack, KvCache& own, KvCache* cross) {
@@ -89,9 +89,9 @@ struct Runner::State {
             placement.tokens,
             placement.runs,
             tap ? &tap : nullptr,
-            total_length,
             deterministic};
   }
+  void place_positions();
   void run_whole(std::span<const Slice> slices);
 };
 
@@ -109,13 +109,25 @@ bool run_layers(Step& step, const std::function<bool()>* stop = nullptr) {
 
 }  // namespace
 
+// Angles of every token, by the declared length of its sequence.
+void Runner::State::place_positions() {
+  const std::size_t most = cache.options().max_tokens;
+  for (const Run& run : placement.runs) {
+    const std::size_t length = run.total_length != 0 ? run.total_length : declared;
+    positions.declare(model, length);
+    for (std::size_t t = run.first_token; t < run.first_token + run.n_tokens; ++t) {
+      placement.tokens[t].total_length = std::min(length, most);
+      positions.set(t, placement.tokens[t].position);
+    }
+  }
+}
+
 // The encoder over whole sequences, whose K and V do not outlive the step.
 void Runner::State::run_whole(std::span<const Slice> slices) {
   placement.place_whole(model, slices);
   in_step->clear(0);
   in_step->reserve(0, placement.n_rows);
-  for (std::size_t t = 0; t < placement.tokens.size(); ++t)
-    positions.set(t, placement.tokens[t].position);
+  place_positions();
   Step encoder = step(*model.encoder, *in_step, nullptr);
   run_layers(encoder);
 }
@@ -146,8 +158,7 @@ bool Runner::forward(std::span<const Slice> slices) {
   if (s.model.decoder) {
     s.placement.place(s.model, slices, s.cache, s.source.get());
     for (const Run& run : s.placement.runs) s.cache.reserve(run.sequence, run.n_tokens);
-    for (std::size_t t = 0; t < s.placement.tokens.size(); ++t)
-      s.positions.set(t, s.placement.tokens[t].position);
+    s.place_positions();
     Step decoder = s.step(*s.model.decoder, s.cache, s.source.get());
     const bool asks = s.stop_requested && decoder.n_tokens() > 1;
     if (!run_layers(decoder, asks ? &s.stop_requested : nullptr)) {
@@ -221,9 +232,7 @@ void Runner::set_stop(std::function<bool()> stop_requested) {
 }
 
 void Runner::set_total_length(std::size_t total_length) {
-  State& s = *state_;
-  s.positions.declare(s.model, total_length);
-  s.total_length = std::min(total_length, s.cache.options().max_tokens);
+  state_->declared = total_length;
 }
 
 void Runner::set_deterministic(bool deterministic) {

@@ -30,7 +30,11 @@ struct Slice {
   // Mask kind prefix: positions below it see each other. All of them come in one forward().
   std::size_t prefix_length = 0;
   std::optional<std::size_t> source = {};  // the encode()d sequence it reads; none: `sequence`
+  std::size_t total_length = 0;  // declared length of its sequence; 0: the Runner's
 };
+// The input errors that a step throws for ids at positions from `first` on (ids, token types, positions, prefix),
+// for callers that pack slices of several users. stack: the decoder, of encode() the encoder.
+void check_slice(const Stack& stack, const Slice& slice, std::size_t first);
 
 // What a request needs to run in one step: an encoder's whole input, and a prefix.
 struct RequestShape {

@@ -90,7 +90,8 @@ void choose_tokens(Step& step, const Indexer& op, std::size_t first, std::size_t
       std::uint32_t* bits = memory.bits.data() + (first + i) * memory.words;
       const std::size_t n_scores = n_keys(step, first + i), top_k = op.spec->top_k;
       if (select_best(scores, n_scores, top_k, memory.sorted[thread].data(), bits))
-        select_as_reference(scores, n_scores, top_k, std::max(n_scores, step.total_length),
+        select_as_reference(scores, n_scores, top_k,
+                            std::max(n_scores, step.tokens[first + i].total_length),
                             memory.tied[thread].data(), bits);
     }
   };

@@ -79,21 +79,6 @@ void KvCache::State::forget(CacheLayerGroup& group, CacheBlockTable& table, std:
   table.first_held = std::max(table.first_held, end);
 }
 
-// The block that the next token goes into is copied when other sequences share it.
-void KvCache::State::own_last_block(std::size_t group_index, std::size_t sequence) {
-  CacheLayerGroup& group = groups[group_index];
-  std::uint32_t& entry = group.tables[sequence].blocks[group.rows(lengths[sequence]) / kBlockTokens];
-  if (entry == kNoBlock || group.users[entry] == 1) return;
-  const std::uint32_t shared = entry;
-  entry = group.take();
-  group.give_back(shared);
-  for (CacheLayerPool& layer : layers) {
-    if (layer.group != group_index) continue;
-    const std::size_t bytes = block_bytes(layer);
-    std::memcpy(layer.memory.data() + entry * bytes, layer.memory.data() + shared * bytes, bytes);
-  }
-}
-
 namespace {
 
 CacheOptions with_length(const Model& model, CacheOptions options) {
@@ -124,6 +109,7 @@ KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& opt
     pool.n_kv_heads = spec.n_kv_heads;
     pool.group = s.group_of(spec);
     pool.memory = LazyMemory(n_blocks * spec.n_kv_heads * pool.layout.block_bytes);
+    s.groups[pool.group].block_bytes += s.block_bytes(pool);
     largest = std::max(largest, pool.layout.block_bytes);
     s.layers.push_back(std::move(pool));
   }
@@ -147,7 +133,7 @@ void KvCache::reserve(std::size_t sequence, std::size_t n) {
                                                   " tokens, room for ", s.options.max_tokens, ")"));
   for (CacheLayerGroup& group : s.groups) {
     CacheBlockTable& table = group.tables[sequence];
-    if (n > 0 && group.rows(length) % kBlockTokens != 0)
+    if (n > 0 && s.shares_last_block(group, sequence))
       s.own_last_block(static_cast<std::size_t>(&group - s.groups.data()), sequence);
     for (; table.n_blocks < cache_blocks_for(group.rows(length + n)); ++table.n_blocks)
       table.blocks[table.n_blocks] = group.take();
@@ -166,12 +152,7 @@ void KvCache::commit(std::size_t sequence, std::size_t n) {
 bool KvCache::truncate(std::size_t sequence, std::size_t length) {
   State& s = *state_;
   QUERN_ASSERT(length <= s.lengths[sequence]);
-  // The next query sits at position `length`; every block it can see must still be held.
-  for (const CacheLayerGroup& group : s.groups) {
-    const std::size_t first_held = group.tables[sequence].first_held;
-    if (first_held <= group.sink_blocks() || length == 0) continue;
-    if (group.first_seen_block(length) < first_held) return false;
-  }
+  if (!reaches(sequence, length)) return false;
   for (CacheLayerGroup& group : s.groups) {
     CacheBlockTable& table = group.tables[sequence];
     s.drop(group, table, cache_blocks_for(group.rows(length)));
@@ -183,24 +164,6 @@ bool KvCache::truncate(std::size_t sequence, std::size_t length) {
 
 void KvCache::clear(std::size_t sequence) {
   truncate(sequence, 0);
-}
-
-void KvCache::reorder(std::span<const std::size_t> parents) {
-  State& s = *state_;
-  QUERN_ASSERT(parents.size() == s.lengths.size());
-  for (CacheLayerGroup& group : s.groups) {
-    std::vector<CacheBlockTable> next;
-    next.reserve(parents.size());
-    for (const std::size_t parent : parents) next.push_back(group.tables[parent]);
-    for (const CacheBlockTable& table : next)
-      for (std::size_t b = 0; b < table.n_blocks; ++b)
-        if (table.blocks[b] != kNoBlock) ++group.users[table.blocks[b]];
-    for (CacheBlockTable& table : group.tables) s.drop(group, table, 0);
-    group.tables = std::move(next);
-  }
-  std::vector<std::size_t> lengths;
-  for (const std::size_t parent : parents) lengths.push_back(s.lengths[parent]);
-  s.lengths = std::move(lengths);
 }
 
 const kernels::CacheLayout& KvCache::layout(std::size_t cache_layer) const {

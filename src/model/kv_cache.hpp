@@ -52,6 +52,12 @@ class KvCache {
   // are shared, not copied: the cost is a table of ids per sequence. The first token a sequence
   // then appends to a started block that others share copies that block (32 tokens of each layer).
   void reorder(std::span<const std::size_t> parents);
+  // True when truncate(sequence, length) would find every block that later positions see.
+  bool reaches(std::size_t sequence, std::size_t length) const;
+  // The empty sequence `to` begins as the first `length` tokens of `from`, with its blocks, as after
+  // reorder(). False, and `to` stays empty, where reaches(from, length) is.
+  bool share(std::size_t from, std::size_t to, std::size_t length);
+  bool forgets() const;  // some layer has a window
 
   // A snapshot of one sequence (kv_cache_snapshot.cpp): layer by layer the blocks that a later position
   // can see, in order, slots behind the last token zero - the bytes depend on the tokens held alone.
@@ -69,6 +75,9 @@ class KvCache {
                    std::size_t position);
 
   CacheBytes bytes() const;
+  // Blocks in use, those that sequences share counted once; and what reserve(sequence, n) adds to them.
+  std::uint64_t block_bytes() const;
+  std::uint64_t reserve_bytes(std::size_t sequence, std::size_t n) const;
   const CacheOptions& options() const;
 
  private:

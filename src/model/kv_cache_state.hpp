@@ -1,4 +1,4 @@
-// The inside of KvCache, shared by kv_cache.cpp and kv_cache_snapshot.cpp; nobody else includes it.
+// The inside of KvCache, shared by kv_cache*.cpp; nobody else includes it.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct CacheLayerGroup {
   std::vector<std::uint32_t> free_blocks;  // given back, taken again first
   std::uint32_t n_taken = 0;               // ids ever taken: the pool's high-water mark
   std::vector<std::uint32_t> users;        // per id: tables that hold it
+  std::size_t block_bytes = 0;             // of one id, in all layers
 
   std::uint32_t take();
   void give_back(std::uint32_t id);
@@ -66,6 +67,7 @@ struct KvCache::State {
     return layer.n_kv_heads * layer.layout.block_bytes;
   }
   std::size_t group_of(const CacheLayerSpec& spec);
+  bool shares_last_block(const CacheLayerGroup& group, std::size_t sequence) const;
   void drop(CacheLayerGroup& group, CacheBlockTable& table, std::size_t from_block);
   void forget(CacheLayerGroup& group, CacheBlockTable& table, std::size_t length);
   void own_last_block(std::size_t group, std::size_t sequence);

@@ -41,6 +41,12 @@ void check_prefix(const Slice& slice, std::size_t first) {
 
 }  // namespace
 
+void check_slice(const Stack& stack, const Slice& slice, std::size_t first) {
+  check_ids(stack.embedding, slice);
+  check_positions(stack.embedding, first + slice.ids.size());
+  check_prefix(slice, first);
+}
+
 Placement::Placement(std::size_t max_chunk) : max_chunk_(max_chunk) {
   tokens.reserve(max_chunk);
   runs.reserve(max_chunk);
@@ -85,9 +91,7 @@ void Placement::place(const Model& model, std::span<const Slice> slices, const K
   const Stack& stack = *model.decoder;
   for (const Slice& slice : slices) {
     const std::size_t first = cache.length(slice.sequence);
-    check_ids(stack.embedding, slice);
-    check_positions(stack.embedding, first + slice.ids.size());
-    check_prefix(slice, first);
+    check_slice(stack, slice, first);
     if (slice.ids.empty()) continue;
     Run run{slice.sequence,
             tokens.size(),
@@ -97,7 +101,8 @@ void Placement::place(const Model& model, std::span<const Slice> slices, const K
             0,
             slice.prefix_length,
             0,
-            0};
+            0,
+            slice.total_length};
     if (source != nullptr) {
       run.source = slice.source.value_or(slice.sequence);
       run.source_length = source->length(run.source);
@@ -116,7 +121,7 @@ void Placement::place_whole(const Model& model, std::span<const Slice> slices) {
     if (slice.ids.empty()) continue;
     const std::size_t n = slice.ids.size();
     add(model, model.encoder->embedding, slice,
-        {slice.sequence, tokens.size(), n, 0, 0, n_rows, 0, 0, 0});
+        {slice.sequence, tokens.size(), n, 0, 0, n_rows, 0, 0, 0, slice.total_length});
     n_rows += base::round_up(n, kernels::kBlockTokens);
   }
 }

@@ -78,7 +78,8 @@ void rope_angles(const RopeFrequencies& frequencies, std::size_t position, float
 }
 
 PositionTables::PositionTables(const Model& model, std::size_t max_chunk,
-                               std::size_t total_length) {
+                               std::size_t total_length)
+    : total_length_(total_length) {
   for (const contract::Rope* rope : model.ropes) {
     Table table;
     table.frequencies = rope_frequencies(*rope, total_length);
@@ -89,8 +90,11 @@ PositionTables::PositionTables(const Model& model, std::size_t max_chunk,
 }
 
 void PositionTables::declare(const Model& model, std::size_t total_length) {
+  if (total_length == total_length_) return;
+  total_length_ = total_length;
   for (std::size_t rope = 0; rope < tables_.size(); ++rope)
-    tables_[rope].frequencies = rope_frequencies(*model.ropes[rope], total_length);
+    if (model.ropes[rope]->switch_rule)
+      tables_[rope].frequencies = rope_frequencies(*model.ropes[rope], total_length);
 }
 
 void PositionTables::set(std::size_t token, std::size_t position) const {

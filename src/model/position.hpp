@@ -36,7 +36,7 @@ class PositionTables {
  public:
   PositionTables(const Model& model, std::size_t max_chunk, std::size_t total_length);
 
-  // Another declared length: for rows set() from now on.
+  // The declared length of rows set() from now on; costs nothing when it is the one before.
   void declare(const Model& model, std::size_t total_length);
 
   // Fills row `token` of every table.
@@ -56,6 +56,7 @@ class PositionTables {
     LazyArray<float> cosine, sine;
   };
   std::vector<Table> tables_;
+  std::size_t total_length_;
 };
 
 }  // namespace quern::model

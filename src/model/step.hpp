@@ -26,6 +26,7 @@ struct TokenPlace {
   std::uint32_t sequence, position;  // type: row of the token type table
   std::uint32_t position_row;        // of the position table, where there is one
   std::size_t cache_sequence, cache_row;
+  std::size_t total_length = 0;      // declared, of its sequence; at most what the cache can hold
 };
 
 // The tokens [first_token, first_token + n_tokens) of the step are consecutive in one sequence.
@@ -36,6 +37,7 @@ struct Run {
   std::size_t cache_sequence, first_row;
   std::size_t prefix_length;         // positions below it see each other (mask kind prefix)
   std::size_t source, source_length; // cross-attention: sequence of the encoder's cache, its keys
+  std::size_t total_length = 0;      // declared; 0: the Runner's
 };
 
 // Per-thread memory of the attention kernels, for the query blocks of one item.
@@ -88,7 +90,6 @@ struct Step {
   std::span<const TokenPlace> tokens;
   std::span<const Run> runs;
   const Tap* tap = nullptr;  // null: no tap
-  std::size_t total_length = 0;  // declared, of the request; at most what the cache can hold
   bool deterministic = false;  // the same bits for any chunks (latent attention stays absorbed)
 
   std::size_t n_tokens() const { return tokens.size(); }
