@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kSyncLines = 1000;
 constexpr std::chrono::seconds kSyncTime{2};
 constexpr std::size_t kMaxManifestBytes = std::size_t{64} << 20;
 constexpr std::size_t kCopyBytes = std::size_t{64} << 10;
@@ -64,7 +63,8 @@ void write_all(int fd, std::string_view bytes, const fs::path& path) {
 fs::path manifest_path(const fs::path& output) { return output.string() + ".manifest"; }
 fs::path torn_path(const fs::path& output) { return output.string() + ".torn"; }
 
-OutputLog::OutputLog(const fs::path& path, Existing existing, const InputFile& input) : path_(path), name_(shown(path)) {
+OutputLog::OutputLog(const fs::path& path, Existing existing, const InputFile& input, std::size_t sync_lines)
+    : path_(path), name_(shown(path)), sync_lines_(sync_lines) {
   struct stat info{};
   const bool standard = path == "-";
   const bool there = standard ? ::fstat(1, &info) == 0 : ::stat(path.c_str(), &info) == 0;
@@ -213,7 +213,7 @@ void OutputLog::append(std::string_view line) {
 
 void OutputLog::sync_if_due() {
   if (stream_ || n_unsynced_ == 0) return;
-  if (n_unsynced_ >= kSyncLines || std::chrono::steady_clock::now() - last_sync_ >= kSyncTime) sync();
+  if (n_unsynced_ >= sync_lines_ || std::chrono::steady_clock::now() - last_sync_ >= kSyncTime) sync();
 }
 
 void OutputLog::sync() {

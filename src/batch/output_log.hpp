@@ -29,7 +29,7 @@ class OutputLog {
   // Opens and locks; "-" and what is no regular file are streams: no lock, no manifest, no sync. Usage errors: the
   // input itself (by any name), lines are there and `existing` is refuse, --resume of a stream. Environment errors:
   // not writable, "locked by pid N". An empty file counts as none. Nothing is changed yet.
-  OutputLog(const std::filesystem::path& path, Existing existing, const InputFile& input);
+  OutputLog(const std::filesystem::path& path, Existing existing, const InputFile& input, std::size_t sync_lines = 1000);
   OutputLog(const OutputLog&) = delete;
   OutputLog& operator=(const OutputLog&) = delete;
   ~OutputLog();  // a file that it created and nothing was written to is removed
@@ -46,7 +46,7 @@ class OutputLog {
 
   // One line, its end included. Environment errors after the file holds whole lines only.
   void append(std::string_view line);
-  void sync_if_due();  // every 1,000 lines or 2 seconds
+  void sync_if_due();  // every sync_lines lines or 2 seconds
   // Environment error: the lines since the last good sync are unsure, and a resumed run does them again.
   void sync();
   std::size_t n_unsynced() const { return n_unsynced_; }
@@ -63,7 +63,7 @@ class OutputLog {
   int fd_ = -1, manifest_fd_ = -1;
   bool stream_ = false, created_ = false, begun_ = false;
   std::uint64_t size_ = 0, synced_ = 0, sync_offset_ = 0;
-  std::size_t n_unsynced_ = 0;
+  std::size_t sync_lines_, n_unsynced_ = 0;
   std::optional<StoredManifest> stored_;
   std::chrono::steady_clock::time_point last_sync_;
 };

@@ -14,9 +14,9 @@ namespace quern::tool {
 namespace {
 
 // Where work is done, not what comes of it.
-constexpr std::array<std::string_view, 14> kWithoutEffect = {
+constexpr std::array<std::string_view, 15> kWithoutEffect = {
     "help", "model", "threads", "isa", "ubatch-size", "parallel", "input", "output-file",
-    "resume", "overwrite", "quiet", "progress", "deterministic", "input-format"};
+    "resume", "overwrite", "quiet", "progress", "deterministic", "input-format", "sync-every"};
 constexpr std::array<std::string_view, 6> kFiles = {"system-file", "grammar-file", "json-schema-file",
                                                     "stop-file", "ban-file", "chat-template-file"};
 
@@ -54,6 +54,8 @@ void add_batch_options(CLI::App& app, BatchOptions& o) {
   app.add_flag("--ids", o.ids, "token ids too in answers to simple lines");
   app.add_option("--progress", o.progress_seconds, "seconds between lines of progress where there is no terminal (60; 0: none)")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20))->type_name("N");
+  app.add_option("--sync-every", o.sync_lines, "lines between syncs of the output to the disk (1000; every 2 seconds anyway)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))->type_name("N");
   app.add_flag("-q,--quiet", o.quiet, "no progress");
   add_answer_options(app, o.answer);
   app.footer("examples:\n  quern batch -m MODEL -i requests.jsonl -o answers.jsonl -np 16\n"

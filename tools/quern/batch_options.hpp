@@ -19,6 +19,7 @@ struct BatchOptions {
   std::size_t n_parallel = 8;
   bool resume = false, overwrite = false, unordered = false, ids = false, quiet = false;
   std::size_t progress_seconds = 60;
+  std::size_t sync_lines = 1000;
 };
 
 void add_batch_options(CLI::App& app, BatchOptions& options);
