@@ -42,6 +42,13 @@ long lock_holder(const struct stat& info) {
   return 0;
 }
 
+// /dev/stdout and /dev/fd/N lead to /proc/PID/fd/N: what a shell opened with > is written into as it comes.
+bool is_descriptor(fs::path path) {
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(path, error))) path = fs::read_symlink(path, error);
+  return fs::canonical(base::parent_of(path), error).string().starts_with("/proc/");
+}
+
 void refuse_input(const fs::path& path, const InputFile& input, const std::string& what) {
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0 && input.is(info.st_dev, info.st_ino))
@@ -68,7 +75,7 @@ OutputLog::OutputLog(const fs::path& path, Existing existing, const InputFile& i
   struct stat info{};
   const bool standard = path == "-";
   const bool there = standard ? ::fstat(1, &info) == 0 : ::stat(path.c_str(), &info) == 0;
-  stream_ = standard || (there && !S_ISREG(info.st_mode));
+  stream_ = standard || (there && !S_ISREG(info.st_mode)) || is_descriptor(path);
   if (standard) name_ = "standard output";
   last_sync_ = std::chrono::steady_clock::now();
   if (there && input.is(info.st_dev, info.st_ino)) base::usage_error("-o", base::cat(name_, " is the input itself"));

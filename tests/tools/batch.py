@@ -6,14 +6,13 @@ import json
 import os
 import pathlib
 import random
-import resource
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-from batch_model import (Batch, errors, files_of, lines_of, make_model, poisoned, rejected, summary, write_lines)
+from batch_model import (Batch, lines_of, make_model, poisoned, rejected, summary, write_lines)
 from harness import QUERN, check, run
 
 FULL = "--full" in sys.argv
@@ -352,7 +351,7 @@ def check_big(model, tmp):
     check(code == 1 and (tmp / "many.out").read_bytes() == done, "resumed")
     check(peak - base < 64 << 10, f"{n} lines resumed: {peak - base} KiB more")
     print(f"{n} lines: {took:.1f} s, resumed in {resumed:.1f} s, {peak - base} KiB above a small run")
-    check(resumed < 5 * max(1.0, n / 1e6) * 4, f"a resumed run of {n} lines takes {resumed:.1f} s")
+    check(resumed < 60, f"a resumed run of {n} lines takes {resumed:.1f} s: is its start quadratic?")
 
 
 def check_progress(model, tmp):

@@ -3,7 +3,7 @@ disk that loses what was not synced."""
 import re
 import subprocess
 
-CALLS = ("write", "pwrite64", "fsync", "ftruncate", "rename")
+CALLS = ("write", "pwrite64", "fsync", "ftruncate", "renameat2")
 
 
 def strace(*rules):
@@ -24,7 +24,7 @@ def unescaped(text):
 def traced(case, *options):
     """What a run does to the files of its output's folder, call by call."""
     log = case.folder / "trace"
-    command = ["strace", "-f", "-y", "-xx", "-s", "10000000", "-o", str(log), "-e", "trace=" + ",".join(CALLS), "-e", "signal=none"]
+    command = ["strace", "-f", "-y", "-xx", "-s", "10000000", "-o", str(log), "-e", "trace=unlink," + ",".join(CALLS), "-e", "signal=none"]
     subprocess.run(command + case.batch.command(case.input, case.out, *options), capture_output=True, timeout=120)
     folder, out = str(case.out.parent), []
     for line in log.read_text().splitlines():
@@ -32,10 +32,10 @@ def traced(case, *options):
         if not found or int(found.group(3)) < 0:
             continue
         call, words = found.group(1), found.group(2)
-        if call == "rename":
+        if call in ("renameat2", "unlink"):
             names = [unescaped(x).decode() for x in re.findall(r'"([^"]*)"', words)]
-            if names[1].startswith(folder):
-                out.append(("rename", *names))
+            if names[-1].startswith(folder):
+                out.append(("exchange" if "EXCHANGE" in words else call, *names))
             continue
         path = DESCRIPTOR.match(words)
         if not path:
@@ -70,8 +70,14 @@ class Disk:
         return (data + bytes(max(0, offset - len(data))))[:offset] + more + data[offset + len(more):]
 
     def apply(self, call, name, *rest, folder):
-        if call == "rename":
+        if call == "renameat2":
             self.now[rest[0]] = self.now.pop(name)
+            return
+        if call == "exchange":
+            self.now[rest[0]], self.now[name] = self.now[name], self.now[rest[0]]
+            return
+        if call == "unlink":
+            self.now.pop(name, None)
             return
         if call == "fsync" and name == folder:
             self.durable = dict(self.now)

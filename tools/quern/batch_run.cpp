@@ -10,6 +10,7 @@ namespace quern::tool {
 namespace {
 
 constexpr std::size_t kMostLinesAtOnce = 256;  // between two steps of the model
+constexpr std::chrono::milliseconds kCheckInterval{500};
 
 const char* reason_name(engine::FinishReason reason) {
   return reason == engine::FinishReason::length ? "length" : "stop";
@@ -26,7 +27,7 @@ batch::ScoredToken scored(const text::TokenText& texts, const TokenScore& score)
 BatchRun::BatchRun(const BatchJob& job, TaskMaker& tasks)
     : job_(job),
       tasks_(tasks),
-      reader_(job.input),
+      reader_(job.files.input),
       sequences_(job.loaded, job.options),
       embedder_(job.loaded, job.options.answer.model),
       reorder_(!job.options.unordered) {}
@@ -36,8 +37,9 @@ void BatchRun::run() {
     take();
     if (!embedder_.idle()) embedder_.run(interrupted);
     const bool worked = sequences_.step(interrupted);
-    job_.output.sync_if_due();
+    job_.files.output.sync_if_due();
     refresh();
+    check_input();
     if (ended_ && !worked && sequences_.idle() && embedder_.idle()) break;
   }
   if (interrupted()) {
@@ -45,12 +47,12 @@ void BatchRun::run() {
     embedder_.cancel();
   }
   refresh();
-  job_.input.check_unchanged();
+  job_.files.input.check_unchanged();
 }
 
 void BatchRun::refresh() {
   const BatchSequences::Totals totals = sequences_.totals();
-  BatchCounts& counts = job_.counts;
+  BatchCounts& counts = job_.files.counts;
   counts.prompt_tokens = totals.prefill_tokens;
   counts.reused_tokens = totals.reused_tokens;
   counts.answer_tokens = totals.decode_tokens;
@@ -60,6 +62,13 @@ void BatchRun::refresh() {
   job_.progress.update(counts);
 }
 
+void BatchRun::check_input() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - checked_ < kCheckInterval) return;
+  checked_ = now;
+  job_.files.input.check_unchanged();
+}
+
 void BatchRun::take() {
   batch::Line line;
   for (std::size_t n = 0; n < kMostLinesAtOnce && !ended_ && !interrupted(); ++n) {
@@ -67,29 +76,29 @@ void BatchRun::take() {
     ended_ = !reader_.next(line);
     if (ended_) break;
     const std::size_t at = n_read_++;
-    if (at >= job_.index.size()) base::reject(job_.input.name(), "the input changed while it was read: it has more lines");
-    if (job_.index.done(at)) {
+    if (at >= job_.files.index.size()) base::reject(job_.files.input.name(), "the input changed while it was read: it has more lines");
+    if (job_.files.index.done(at)) {
       --n;
       continue;
     }
     take_line(line);
   }
-  if (ended_ && n_read_ != job_.index.size())
-    base::reject(job_.input.name(), "the input changed while it was read: it has fewer lines");
+  if (ended_ && n_read_ != job_.files.index.size())
+    base::reject(job_.files.input.name(), "the input changed while it was read: it has fewer lines");
 }
 
 void BatchRun::take_line(const batch::Line& line) {
   auto owned = std::make_unique<Item>();
   Item& item = *owned;
   item.order = n_begun_++;
-  batch::LineIdentity identity = batch::identify(line, job_.format);
-  if (identity.key != job_.index.key(n_read_ - 1))
-    base::reject(base::cat(job_.input.name(), ":", line.number), "the input changed while it was read");
-  item.facts = {line.number, identity.key, std::move(identity.custom_id), job_.format, job_.loaded.model->contract.name,
+  batch::LineIdentity identity = batch::identify(line, job_.files.format);
+  if (identity.key != job_.files.index.key(n_read_ - 1))
+    base::reject(base::cat(job_.files.input.name(), ":", line.number), "the input changed while it was read");
+  item.facts = {line.number, identity.key, std::move(identity.custom_id), job_.files.format, job_.loaded.model->contract.name,
                 job_.options.ids};
   items_.emplace(item.order, std::move(owned));
   try {
-    item.request = batch::read_request(line, job_.format);
+    item.request = batch::read_request(line, job_.files.format);
     if (item.request.endpoint == batch::Endpoint::embedding) begin_embedding(item);
     else begin_answers(item);
   } catch (const batch::ItemError& error) {
@@ -160,8 +169,8 @@ void BatchRun::finish(Item& item) {
 
 void BatchRun::write(std::size_t order, batch::FinishedLine line) {
   reorder_.finish(order, std::move(line), [this](const batch::FinishedLine& one) {
-    job_.output.append(one.text);
-    ++(one.failed ? job_.counts.failed : job_.counts.done);
+    job_.files.output.append(one.text);
+    ++(one.failed ? job_.files.counts.failed : job_.files.counts.done);
   });
 }
 

@@ -17,15 +17,18 @@
 
 namespace quern::tool {
 
-// What a run works on; all of it outlives the run.
-struct BatchJob {
-  const LoadedModel& loaded;
-  const BatchOptions& options;
+// What a run reads and writes, and what a run works with; all of it outlives the run.
+struct BatchFiles {
   batch::InputFormat format;
   const batch::InputFile& input;
   const batch::LineIndex& index;
   batch::OutputLog& output;
   BatchCounts& counts;
+};
+struct BatchJob {
+  const LoadedModel& loaded;
+  const BatchOptions& options;
+  BatchFiles files;
   BatchProgress& progress;
 };
 
@@ -53,6 +56,7 @@ class BatchRun {
   void finish(Item& item);
   void write(std::size_t order, batch::FinishedLine line);
   void refresh();
+  void check_input();  // now and then
 
   BatchJob job_;
   TaskMaker& tasks_;
@@ -63,6 +67,7 @@ class BatchRun {
   std::unordered_map<std::size_t, std::unique_ptr<Item>> items_;  // by order
   std::size_t n_read_ = 0, n_begun_ = 0;  // lines; those of this run
   bool ended_ = false;                    // all lines were read
+  std::chrono::steady_clock::time_point checked_;
 };
 
 }  // namespace quern::tool

@@ -1,8 +1,11 @@
 // quern batch: a file of requests, answered many at once into a file that survives every way to die. Everything that
 // can be wrong is found before the model is loaded: options, input, output, lock, manifest.
 
+#include <array>
 #include <csignal>
+#include <ctime>
 #include <iostream>
+#include <span>
 
 #include "arguments.hpp"
 #include "base/error.hpp"
@@ -91,30 +94,48 @@ void say_what_was_found(const batch::OutputLog& output, const batch::OutputScan&
             << " (kept in " << base::printable(batch::torn_path(output.name()).string()) << ")\n";
 }
 
-// Runs with the model; the summary is printed however it ends.
-void answer_all(const BatchJob& job, TaskMaker& tasks) {
-  const auto end = [&] { job.progress.finish(job.counts); };
+void begin_output(batch::OutputLog& output, const Found& found) {
+  if (found.resumed) output.begin_resumed(found.manifest, found.scan);
+  else output.begin(found.manifest);
+}
+
+// What is written stays and is synced, whatever goes wrong.
+void run_and_sync(const BatchJob& job, TaskMaker& tasks) {
   try {
-    job.progress.begin();
-    BatchRun run(job, tasks);
-    try {
-      run.run();
-    } catch (const batch::ClosedPipe&) {
-      throw;
-    } catch (...) {
-      job.output.sync();  // what is there is kept, whatever went wrong
-      throw;
-    }
-    job.output.sync();
+    BatchRun(job, tasks).run();
   } catch (const batch::ClosedPipe&) {
-    end();
+    throw;
+  } catch (...) {
+    job.files.output.sync();
+    throw;
+  }
+  job.files.output.sync();
+}
+
+// Answers all that is left; the summary comes however that ends.
+void answer_all(const BatchOptions& options, const std::optional<grammar::Grammar>& grammar, const Found& found,
+                const BatchFiles& files) {
+  BatchProgress progress(options.progress_seconds, options.quiet);
+  try {
+    if (files.counts.remaining() == 0) {
+      begin_output(files.output, found);
+    } else {
+      const LoadedModel loaded = load_model(options.answer.model);
+      TaskMaker tasks(loaded, options, grammar, time_of_text(found.manifest.now, files.output.name()));
+      catch_signals();
+      begin_output(files.output, found);
+      progress.begin();
+      run_and_sync({loaded, options, files, progress}, tasks);
+    }
+  } catch (const batch::ClosedPipe&) {
+    progress.finish(files.counts);
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   } catch (...) {
-    end();
+    progress.finish(files.counts);
     throw;
   }
-  end();
+  progress.finish(files.counts);
 }
 
 }  // namespace
@@ -154,19 +175,7 @@ int cmd_batch(const std::vector<std::string>& arguments) {
   counts.done = found.scan.n_done;
   counts.failed = found.scan.n_failed;
   counts.before = counts.done + counts.failed;
-  BatchProgress progress(options.progress_seconds, options.quiet);
-  if (counts.remaining() == 0) {
-    if (found.resumed) output.begin_resumed(found.manifest, found.scan);
-    else output.begin(found.manifest);
-    progress.finish(counts);
-  } else {
-    const LoadedModel loaded = load_model(options.answer.model);
-    TaskMaker tasks(loaded, options, grammar, time_of_text(found.manifest.now, output.name()));
-    catch_signals();
-    if (found.resumed) output.begin_resumed(found.manifest, found.scan);
-    else output.begin(found.manifest);
-    answer_all({loaded, options, format, input, index, output, counts, progress}, tasks);
-  }
+  answer_all(options, grammar, found, {format, input, index, output, counts});
   return counts.failed > 0 && !interrupted() ? static_cast<int>(base::ExitCode::items_failed) : 0;
 }
 
