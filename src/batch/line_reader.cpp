@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
@@ -43,11 +44,10 @@ int unnamed_file() {
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   const bool standard = path == "-";
   name_ = standard ? "standard input" : base::printable(path.string());
-  const int fd = standard ? ::dup(0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) base::reject(name_, base::cat("cannot open: ", std::strerror(errno)));
-  fd_ = fd;
+  fd_ = Descriptor(standard ? ::dup(0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd_.valid()) base::reject(name_, base::cat("cannot open: ", std::strerror(errno)));
   struct stat info{};
-  if (::fstat(fd, &info) != 0) base::environment_error(name_, "cannot look at", errno);
+  if (::fstat(fd_, &info) != 0) base::environment_error(name_, "cannot look at", errno);
   if (S_ISDIR(info.st_mode)) base::reject(name_, "is a directory");
   regular_ = S_ISREG(info.st_mode);
   named_ = regular_ && !standard;
@@ -55,15 +55,11 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   inode_ = info.st_ino;
   size_ = static_cast<std::uint64_t>(info.st_size);
   changed_ = nanoseconds(info);
-  if (!regular_) spool(fd);
+  if (!regular_) spool();
 }
 
-InputFile::~InputFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-void InputFile::spool(int from) {
-  fd_ = unnamed_file();
+void InputFile::spool() {
+  const Descriptor from = std::exchange(fd_, Descriptor(unnamed_file()));
   size_ = 0;
   std::vector<char> block(kBlockBytes);
   for (;;) {
@@ -79,7 +75,6 @@ void InputFile::spool(int from) {
     }
     size_ += static_cast<std::uint64_t>(n);
   }
-  ::close(from);
 }
 
 void InputFile::check_unchanged() const {

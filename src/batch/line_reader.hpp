@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "batch/descriptor.hpp"
+
 namespace quern::batch {
 
 // Longer lines are errors of their own; they are passed over, not stored.
@@ -23,7 +25,6 @@ class InputFile {
   explicit InputFile(const std::filesystem::path& path);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
 
   // Input error when the file is not what it was: size, time of change, or another file of that name.
   void check_unchanged() const;
@@ -33,11 +34,11 @@ class InputFile {
   int descriptor() const { return fd_; }
 
  private:
-  void spool(int from);
+  void spool();
 
   std::filesystem::path path_;
   std::string name_;
-  int fd_ = -1;
+  Descriptor fd_;
   bool regular_ = false;  // given as a file, not copied
   bool named_ = false;    // by a path that can be looked at again
   dev_t device_ = 0;

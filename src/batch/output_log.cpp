@@ -85,17 +85,17 @@ OutputLog::OutputLog(const fs::path& path, Existing existing, const InputFile& i
   }
   if (existing == Existing::resume) base::usage_error("--resume", base::cat(name_, " is no regular file"));
   if (there && S_ISDIR(info.st_mode)) base::environment_error(name_, "is a directory");
-  fd_ = standard ? ::dup(1) : ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd_ < 0) base::environment_error(name_, "cannot open for writing", errno);
+  fd_ = Descriptor(standard ? ::dup(1) : ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!fd_.valid()) base::environment_error(name_, "cannot open for writing", errno);
 }
 
 void OutputLog::open_regular(Existing existing, const InputFile& input) {
   refuse_input(manifest_path(path_), input, "the manifest");
   refuse_input(torn_path(path_), input, "the file for a torn end");
-  fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  created_ = fd_ >= 0;
-  if (fd_ < 0 && errno == EEXIST) fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
-  if (fd_ < 0) base::environment_error(name_, "cannot open for writing", errno);
+  fd_ = Descriptor(::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  created_ = fd_.valid();
+  if (!created_ && errno == EEXIST) fd_ = Descriptor(::open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+  if (!fd_.valid()) base::environment_error(name_, "cannot open for writing", errno);
   lock();
   struct stat info{};
   if (::fstat(fd_, &info) != 0) base::environment_error(name_, "cannot look at", errno);
@@ -117,8 +117,6 @@ void OutputLog::open_regular(Existing existing, const InputFile& input) {
 
 OutputLog::~OutputLog() {
   if (created_ && !begun_) ::unlink(path_.c_str());
-  if (manifest_fd_ >= 0) ::close(manifest_fd_);
-  if (fd_ >= 0) ::close(fd_);
 }
 
 // An flock goes with its process, however that dies. The name must still be this file's: the one that was locked
@@ -145,9 +143,8 @@ void OutputLog::write_manifest(const Manifest& manifest, const SyncState& sync) 
   const std::string text = manifest_text(manifest, sync);
   base::write_file_atomically(path, text);
   sync_offset_ = text.size() - sync_line(sync).size();
-  if (manifest_fd_ >= 0) ::close(manifest_fd_);
-  manifest_fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (manifest_fd_ < 0) base::environment_error(shown(path), "cannot open", errno);
+  manifest_fd_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!manifest_fd_.valid()) base::environment_error(shown(path), "cannot open", errno);
 }
 
 // Not synced itself: it says less than the truth until it reaches the disk, which costs nothing but work.

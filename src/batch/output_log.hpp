@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "batch/descriptor.hpp"
 #include "batch/manifest.hpp"
 #include "batch/output_scan.hpp"
 
@@ -60,7 +61,7 @@ class OutputLog {
 
   std::filesystem::path path_;
   std::string name_;
-  int fd_ = -1, manifest_fd_ = -1;
+  Descriptor fd_, manifest_fd_;
   bool stream_ = false, created_ = false, begun_ = false;
   std::uint64_t size_ = 0, synced_ = 0, sync_offset_ = 0;
   std::size_t sync_lines_, n_unsynced_ = 0;

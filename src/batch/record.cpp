@@ -27,9 +27,9 @@ std::optional<std::string> custom_id_of(const std::vector<JsonMember>& members, 
   if (member == nullptr && format == InputFormat::jsonl) member = find_member(members, "id");
   if (member == nullptr || member->value.size() > 6 * kMaxCustomIdBytes + 2) return std::nullopt;
   if (format == InputFormat::jsonl && is_integer(member->value)) return std::string(member->value);
-  auto text = json_string(member->value);
-  if (text && text->size() > kMaxCustomIdBytes) text.reset();
-  return text;
+  std::optional<std::string> text = json_string(member->value);
+  const bool usable = text.has_value() && text->size() <= kMaxCustomIdBytes;
+  return usable ? std::make_optional(std::move(*text)) : std::nullopt;
 }
 
 }  // namespace

@@ -23,9 +23,11 @@ grammar::Grammar grammar_of(const batch::Request& request) {
 
 // A matcher and what it refers to.
 struct Held {
+  Held(std::shared_ptr<const grammar::Automaton> a, std::shared_ptr<const grammar::Vocabulary> v)
+      : automaton(std::move(a)), vocabulary(std::move(v)), matcher(*automaton, *vocabulary) {}
   std::shared_ptr<const grammar::Automaton> automaton;
   std::shared_ptr<const grammar::Vocabulary> vocabulary;
-  grammar::Matcher matcher{*automaton, *vocabulary};
+  grammar::Matcher matcher;
 };
 
 }  // namespace
@@ -58,7 +60,7 @@ std::shared_ptr<const grammar::Vocabulary> BatchForms::vocabulary(const std::vec
 
 std::shared_ptr<grammar::Matcher> BatchForms::matcher(const batch::Request& request,
                                                       const std::vector<std::int32_t>& ends) {
-  auto held = std::make_shared<Held>(Held{automaton(request), vocabulary(ends)});
+  auto held = std::make_shared<Held>(automaton(request), vocabulary(ends));
   return {held, &held->matcher};
 }
 

@@ -118,9 +118,14 @@ void BatchRun::begin_answers(Item& item) {
     if (i % item.request.n == 0) item.generated.prompt_tokens += task.n_prompt();
     item.generated.choices[i].seed = task.seed;
     const std::string echo = std::move(task.echo);
-    sequences_.add(std::move(task), [this, &item, i, echo](Answer answer, const std::string& error) {
-      answered(item, i, echo, std::move(answer), error);
-    });
+    try {
+      sequences_.add(std::move(task), [this, &item, i, echo](Answer answer, const std::string& error) {
+        answered(item, i, echo, std::move(answer), error);
+      });
+    } catch (const base::Error& error) {  // a source that is too long and the like; the others go on
+      if (error.code() != base::ExitCode::input) throw;
+      answered(item, i, "", {}, error.what());
+    }
   }
 }
 
