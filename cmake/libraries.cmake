@@ -41,7 +41,8 @@ quern_library(grammar quern_base quern_sampling)
 quern_library(engine quern_model quern_text quern_sampling)
 quern_library(chat quern_engine quern_jinja)
 target_link_libraries(quern_chat PRIVATE quern_templates)
+quern_library(batch quern_chat)
 quern_library(terminal quern_text PkgConfig::UTF8PROC)
-foreach(folder contract checkpoint convert)  # most of whose files read JSON
+foreach(folder contract checkpoint convert batch)  # most of whose files read JSON
   quern_precompile(quern_${folder} <nlohmann/json.hpp>)
 endforeach()

@@ -20,8 +20,9 @@ ALLOWED = {
     "engine": {"base", "contract", "text", "model", "kernels", "weights", "sampling"},
     "terminal": {"base", "text"},
     "chat": {"base", "contract", "text", "jinja", "engine"},
+    "batch": {"base", "text", "chat"},
 }
-JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text", "jinja", "grammar", "chat"}
+JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text", "jinja", "grammar", "chat", "batch"}
 # Units compiled once per instruction set: nothing with code of its own may come in (ODR).
 ISA_FORBIDDEN = {"vector", "string", "algorithm", "functional", "map", "memory", "iostream", "sstream"}
 

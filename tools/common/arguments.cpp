@@ -30,6 +30,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-tb", "--threads-batch"},
     {"-jf", "--json-schema-file"},
     {"-md", "--model-draft"},
+    {"-np", "--parallel"},
 };
 
 }  // namespace

@@ -12,6 +12,8 @@
 
 namespace quern::tool {
 
+const char* version_number() { return QUERN_VERSION; }
+
 void print_version(std::ostream& out, const char* program) {
   out << program << " " << QUERN_VERSION << " (" << QUERN_BUILD_TYPE << ", gcc " << __GNUC__ << "."
       << __GNUC_MINOR__ << ")\ninstruction sets:";

@@ -21,14 +21,18 @@ TokenScore token_score(std::span<const float> logits, std::int32_t id, std::size
   return score;
 }
 
-AnswerBuilder::AnswerBuilder(const LoadedModel& loaded, const RunOptions& options,
-                             std::vector<std::int32_t> stop_ids, std::function<void(const std::string&)> show)
+AnswerOptions answer_options(const RunOptions& options) {
+  return {stop_texts(options.stops), options.special, options.wants_scores(), options.top_logprobs};
+}
+
+AnswerBuilder::AnswerBuilder(const LoadedModel& loaded, AnswerOptions options, std::vector<std::int32_t> stop_ids,
+                             std::function<void(const std::string&)> show)
     : loaded_(loaded),
-      options_(options),
+      options_(std::move(options)),
       stop_ids_(std::move(stop_ids)),
       show_(std::move(show)),
-      stops_(stop_texts(options.stops)) {
-  if (loaded.tokenizer) stream_.emplace(*loaded.tokenizer, !options.special);
+      stops_(options_.stops) {
+  if (loaded.tokenizer) stream_.emplace(*loaded.tokenizer, !options_.special);
   if (!stops_.stops().empty()) need_tokenizer(loaded);
 }
 
@@ -44,7 +48,7 @@ bool AnswerBuilder::token(std::int32_t id, std::span<const float> logits) {
     return false;
   }
   answer_.ids.push_back(id);
-  if (options_.wants_scores()) answer_.scores.push_back(token_score(logits, id, options_.top_logprobs));
+  if (options_.scores) answer_.scores.push_back(token_score(logits, id, options_.top_scores));
   if (!stream_) return true;
   add_text(stops_.push(stream_->push(id)));
   return !stops_.found();

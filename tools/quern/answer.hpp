@@ -14,6 +14,15 @@
 
 namespace quern::tool {
 
+// What an answer looks like and where it ends, beside its end tokens.
+struct AnswerOptions {
+  std::vector<std::string> stops;  // texts that end it
+  bool special = false;            // control tokens are part of its text
+  bool scores = false;             // of each token
+  std::size_t top_scores = 0;      // and of the best ones beside it
+};
+AnswerOptions answer_options(const RunOptions& options);
+
 // log softmax of the raw logits: before bias, rules, penalties, samplers.
 struct TokenScore {
   std::int32_t id;
@@ -40,7 +49,7 @@ struct Answer {
 class AnswerBuilder {
  public:
   // show gets the text as soon as it is sure. Without a tokenizer an answer has ids only.
-  AnswerBuilder(const LoadedModel& loaded, const RunOptions& options, std::vector<std::int32_t> stop_ids,
+  AnswerBuilder(const LoadedModel& loaded, AnswerOptions options, std::vector<std::int32_t> stop_ids,
                 std::function<void(const std::string&)> show);
 
   // Takes one token with the logits it was chosen from; false when the answer ends with it.
@@ -52,7 +61,7 @@ class AnswerBuilder {
   void add_text(const std::string& piece);
 
   const LoadedModel& loaded_;
-  const RunOptions& options_;
+  AnswerOptions options_;
   std::vector<std::int32_t> stop_ids_;
   std::function<void(const std::string&)> show_;
   std::optional<text::TextStream> stream_;

@@ -21,11 +21,11 @@ bool has_chat_format(const LoadedModel& loaded, const ChatOptions& options) {
          chat::Format::described(loaded.model->contract);
 }
 
-chat::Format make_chat_format(const LoadedModel& loaded, const ChatOptions& options) {
+chat::Format make_chat_format(const LoadedModel& loaded, const ChatOptions& options, const std::tm& now) {
   chat::FormatOptions format;
   format.chat_template = options.chat_template;
   format.kwargs_json = options.chat_template_kwargs;
-  format.now = chat::local_time();
+  format.now = now;
   if (!options.chat_template_file.empty()) {
     format.template_file = options.chat_template_file;
     format.chat_template = read_input(options.chat_template_file);

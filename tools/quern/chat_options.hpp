@@ -19,7 +19,8 @@ void add_chat_options(CLI::App& app, ChatOptions& options);
 // Whether there is a template: of the options or of the model.
 bool has_chat_format(const LoadedModel& loaded, const ChatOptions& options);
 
-// Input errors name the template and its line.
-chat::Format make_chat_format(const LoadedModel& loaded, const ChatOptions& options);
+// Input errors name the template and its line. now: what templates take for the current time.
+chat::Format make_chat_format(const LoadedModel& loaded, const ChatOptions& options,
+                              const std::tm& now = chat::local_time());
 
 }  // namespace quern::tool

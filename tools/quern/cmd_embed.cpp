@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "npy.hpp"
 #include "signals.hpp"
 #include "text_input.hpp"
+#include "text_vectors.hpp"
 
 namespace quern::tool {
 
@@ -27,26 +27,14 @@ struct EmbedOptions {
   bool normalize = false, no_normalize = false;
 };
 
-// The contract's way of pooling, else the mean (of a decoder, which sees only what came before: the last).
 contract::Pooling pooling_of(const contract::Contract& contract, const EmbedOptions& options) {
-  const bool decoder = contract.kind == contract::ModelKind::decoder;
-  contract::Pooling pooling =
-      contract.pooling.value_or(contract::Pooling{decoder ? contract::Pool::last : contract::Pool::mean, true});
+  contract::Pooling pooling = default_pooling(contract);
   if (options.pooling == "mean") pooling.mode = contract::Pool::mean;
   if (options.pooling == "first" || options.pooling == "cls") pooling.mode = contract::Pool::first;
   if (options.pooling == "last") pooling.mode = contract::Pool::last;
   if (options.normalize) pooling.normalize = true;
   if (options.no_normalize) pooling.normalize = false;
   return pooling;
-}
-
-// To length 1; a vector of zeros stays.
-void normalize(std::vector<float>& vector) {
-  double square = 0;
-  for (const float x : vector) square += double{x} * x;
-  const double length = std::sqrt(square);
-  if (!(length > 0)) return;
-  for (float& x : vector) x = static_cast<float>(x / length);
 }
 
 void print_json(std::size_t index, const std::vector<float>& vector) {
@@ -61,8 +49,7 @@ void print_json(std::size_t index, const std::vector<float>& vector) {
 }
 
 void check_finite(const std::vector<float>& vector, const std::string& where) {
-  for (const float x : vector)
-    if (!std::isfinite(x)) base::reject(where, "the model's output is not finite");
+  if (!is_finite(vector)) base::reject(where, "the model's output is not finite");
 }
 
 void add_embed_options(CLI::App& app, EmbedOptions& options) {

@@ -179,7 +179,7 @@ Answer generate(engine::Session& session, const Run& run, const Task& task) {
   const auto sampler =
       run.samplers.make(sampling::TokenRules(task.plan.rules, vocab_size), task.plan.rules.allowed);
   sampler->set_constraint(run.constraint);
-  AnswerBuilder builder(run.loaded, run.options, task.plan.stop_ids,
+  AnswerBuilder builder(run.loaded, answer_options(run.options), task.plan.stop_ids,
                         [&](const std::string& piece) { run.printer.show(piece); });
   engine::GenerateOptions options;
   options.max_new_tokens = task.plan.max_new_tokens;

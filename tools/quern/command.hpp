@@ -15,6 +15,7 @@ int cmd_inspect(const std::vector<std::string>& arguments);
 int cmd_logits(const std::vector<std::string>& arguments);
 int cmd_template(const std::vector<std::string>& arguments);
 int cmd_tokenize(const std::vector<std::string>& arguments);
+int cmd_batch(const std::vector<std::string>& arguments);
 int cmd_bench(const std::vector<std::string>& arguments);
 int cmd_embed(const std::vector<std::string>& arguments);
 int cmd_classify(const std::vector<std::string>& arguments);

@@ -25,6 +25,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"chat", cmd_chat, "a conversation in the terminal, with editing, history and sessions"},
     {"run", cmd_run, "answer a prompt, printing tokens as they come and a timing table"},
+    {"batch", cmd_batch, "answer a file of prompts or OpenAI batch lines, many at once; resumes where it was killed"},
     {"embed", cmd_embed, "texts to vectors, as JSON lines or a NumPy array"},
     {"classify", cmd_classify, "labels of texts, or of each of their tokens, with probabilities"},
     {"fill", cmd_fill, "the most probable tokens for the mask tokens of a text"},

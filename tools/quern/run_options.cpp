@@ -64,34 +64,37 @@ void add_conversation_options(CLI::App& app, RunOptions& options) {
   CLI::Option* chat = app.add_flag("--conversation", options.chat, "-cnv: insist on the chat format");
   raw->excludes(chat)->excludes(system)->excludes(file);
   system->excludes(file);
-  CLI::Option* ids = app.get_option("--ids-file");
-  ids->excludes(chat)->excludes(system)->excludes(file);
+  if (CLI::Option* ids = app.get_option_no_throw("--ids-file")) ids->excludes(chat)->excludes(system)->excludes(file);
 }
 
 }  // namespace
 
-void add_run_options(CLI::App& app, RunOptions& options) {
-  add_model_options(app, options.model);
-  add_cache_options(app, options.model);
-  add_prompt_options(app, options.prompts);
+void add_answer_options(CLI::App& app, RunOptions& options) {
   add_conversation_options(app, options);
   add_chat_options(app, options.chat_format);
   app.add_option("-n,--predict,--n-predict", options.n_predict,
                  "most new tokens (-1: until the model stops or its own limit, -2: until the context is full)")
       ->check(CLI::Range(std::int64_t{-2}, std::int64_t{1} << 26));
   add_stop_options(app, options.stops);
+  app.add_flag("--special", options.special, "print control tokens too");
+  add_sampling_options(app, options.sampling);
+  add_search_options(app, options.generation);
+  add_grammar_options(app, options.grammar);
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_model_options(app, options.model);
+  add_cache_options(app, options.model);
+  add_prompt_options(app, options.prompts);
+  add_answer_options(app, options);
   app.add_option("--output", options.output, "text, ids, json (one object) or jsonl (one a line) (text)")
       ->check(CLI::IsMember({"text", "ids", "json", "jsonl"}));
   app.add_flag("--logprobs", options.logprobs, "in JSON: each token's log-probability by the raw logits");
   app.add_option("--top-logprobs", options.top_logprobs, "and those of the N best tokens beside it")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1000}))->type_name("N");
   app.add_flag("--echo", options.echo, "the prompt before the answer");
-  app.add_flag("--special", options.special, "print control tokens too");
   app.add_flag("--no-timings", options.no_timings, "no timing table");
   add_prompt_cache_options(app, options.prompt_cache);
-  add_sampling_options(app, options.sampling);
-  add_search_options(app, options.generation);
-  add_grammar_options(app, options.grammar);
   add_speculation_options(app, options.speculation);
   app.footer("examples:\n  quern run -m MODEL -p \"Why is the sky blue?\" --temp 0\n"
              "  quern run -m MODEL -no-cnv -p \"Once upon a time\" -n 100 -s 1 --stop \"\\n\\n\"\n"

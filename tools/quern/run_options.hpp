@@ -43,6 +43,8 @@ struct RunOptions {
   bool wants_scores() const { return logprobs || top_logprobs > 0; }
 };
 
+// What decides about an answer: chat format, lengths, stops, sampling, search, form.
+void add_answer_options(CLI::App& app, RunOptions& options);
 void add_run_options(CLI::App& app, RunOptions& options);
 
 // Usage errors for options that contradict each other; reads --system-file.

@@ -184,8 +184,9 @@ SamplerMaker::SamplerMaker(const LoadedModel& loaded, const SamplingOptions& use
   });
 }
 
-std::unique_ptr<sampling::Sampler> SamplerMaker::make(sampling::TokenRules rules, std::size_t allowed) const {
-  auto sampler = std::make_unique<sampling::Sampler>(options_, vocab_size_);
+std::unique_ptr<sampling::Sampler> SamplerMaker::make(const sampling::SamplerOptions& options,
+                                                      sampling::TokenRules rules, std::size_t allowed) const {
+  auto sampler = std::make_unique<sampling::Sampler>(options, vocab_size_);
   if (allowed != 0) sampler->set_allowed(allowed);
   if (rules.active()) sampler->set_rules(std::move(rules));
   if (banned_) sampler->set_banned(*banned_);

@@ -38,7 +38,12 @@ class SamplerMaker {
   bool greedy() const { return greedy_; }
   // Anything but the choice of the best token that a search with beams could not follow.
   bool restricts() const { return !options_.logit_bias.empty() || banned_.has_value(); }
-  std::unique_ptr<sampling::Sampler> make(sampling::TokenRules rules, std::size_t allowed) const;
+  std::unique_ptr<sampling::Sampler> make(sampling::TokenRules rules, std::size_t allowed) const {
+    return make(options_, std::move(rules), allowed);
+  }
+  // With other numbers than options(), of a request that brings its own.
+  std::unique_ptr<sampling::Sampler> make(const sampling::SamplerOptions& options, sampling::TokenRules rules,
+                                          std::size_t allowed) const;
 
  private:
   std::size_t vocab_size_;
