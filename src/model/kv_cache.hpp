@@ -25,6 +25,9 @@ struct CacheOptions {
   std::size_t rollback = 0;
 };
 
+// How the blocks of a layer lie in memory under these types.
+kernels::CacheLayout cache_layer_layout(const CacheLayerSpec& spec, const CacheOptions& options);
+
 struct CacheBytes {  // measured against the formula by `verify`
   std::uint64_t
       payload;  // codes of the tokens held: sum over layers of S * n_kv_heads * (d_k + d_v) * b
@@ -69,6 +72,7 @@ class KvCache {
                    std::size_t position);
 
   CacheBytes bytes() const;
+  std::uint64_t touched_bytes() const;  // of all blocks that were ever in use: memory stays touched
   const CacheOptions& options() const;
 
  private:
