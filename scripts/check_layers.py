@@ -20,6 +20,8 @@ ALLOWED = {
     "engine": {"base", "contract", "text", "model", "kernels", "weights", "sampling"},
     "terminal": {"base", "text"},
     "chat": {"base", "contract", "text", "jinja", "engine"},
+    "plan": {"base", "contract", "quant", "weights", "kernels", "checkpoint", "convert", "model"},
+    "eval": {"base", "contract", "text", "model", "kernels", "engine"},
 }
 JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text", "jinja", "grammar", "chat"}
 # Units compiled once per instruction set: nothing with code of its own may come in (ODR).
