@@ -24,7 +24,7 @@ struct WindowOptions {
   std::size_t context = 512;
   std::size_t stride = 0;              // 0: windows side by side, the second half of each scored; else
                                        // windows every `stride` tokens, the last `stride` of each scored
-  std::optional<std::size_t> depth;    // tokens from this depth on are scored instead
+  std::optional<std::size_t> depth = {};  // tokens from this depth on are scored instead
   std::size_t most = 0;                // windows (0: all)
 };
 // Windows that lie whole in a text of n_tokens; input error ("where") where there is none.
@@ -55,7 +55,7 @@ struct TextReport {
 };
 
 struct TextOptions {
-  std::optional<std::int32_t> first_id;  // takes the place of each window's first token (a text's beginning)
+  std::optional<std::int32_t> first_id = {};  // takes the place of each window's first token (a text's beginning)
   std::function<bool()> stop_requested = {};
   std::function<void(const TextReport&, std::size_t n_windows)> on_window = {};
 };
