@@ -42,6 +42,8 @@ quern_library(engine quern_model quern_text quern_sampling)
 quern_library(chat quern_engine quern_jinja)
 target_link_libraries(quern_chat PRIVATE quern_templates)
 quern_library(batch quern_chat)
+quern_library(plan quern_model quern_convert)
+quern_library(eval quern_engine)
 quern_library(terminal quern_text PkgConfig::UTF8PROC)
 foreach(folder contract checkpoint convert batch)  # most of whose files read JSON
   quern_precompile(quern_${folder} <nlohmann/json.hpp>)

@@ -6,7 +6,8 @@ add_library(quern_tool_common STATIC ${common_sources})
 target_include_directories(quern_tool_common PUBLIC ${PROJECT_SOURCE_DIR}/tools/common)
 target_include_directories(quern_tool_common SYSTEM PRIVATE
   $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
-target_link_libraries(quern_tool_common PUBLIC CLI11::CLI11 quern_batch quern_chat quern_terminal quern_grammar quern_engine quern_convert PRIVATE quern_warnings)
+target_link_libraries(quern_tool_common PUBLIC CLI11::CLI11 quern_batch quern_chat quern_terminal quern_grammar quern_engine quern_convert
+  quern_plan quern_eval PRIVATE quern_warnings)
 target_compile_definitions(quern_tool_common PRIVATE QUERN_VERSION="${PROJECT_VERSION}"
   QUERN_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
 # Command lines are CLI11's templates by the thousand and nothing hot: -O1 halves their build time.

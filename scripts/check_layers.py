@@ -21,6 +21,8 @@ ALLOWED = {
     "terminal": {"base", "text"},
     "chat": {"base", "contract", "text", "jinja", "engine"},
     "batch": {"base", "text", "chat"},
+    "plan": {"base", "contract", "quant", "weights", "kernels", "checkpoint", "convert", "model"},
+    "eval": {"base", "contract", "text", "model", "kernels", "engine"},
 }
 JSON_FOLDERS = {"base", "contract", "convert", "checkpoint", "text", "jinja", "grammar", "chat", "batch"}
 # Units compiled once per instruction set: nothing with code of its own may come in (ODR).

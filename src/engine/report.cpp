@@ -1,9 +1,8 @@
 #include "engine/report.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <iomanip>
 #include <sstream>
 
@@ -125,6 +124,16 @@ ExpertLoad expert_load(const std::vector<std::vector<std::uint64_t>>& loads) {
   return result;
 }
 
+// VmHWM: getrusage()'s ru_maxrss begins with that of the process that called exec.
+std::uint64_t peak_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
 Timings collect_timings(const model::Model& model, Session& session) {
   Timings t;
   t.phases = session.times();
@@ -144,9 +153,7 @@ Timings collect_timings(const model::Model& model, Session& session) {
   t.cache.scales += source.scales;
   t.cache.rounding += source.rounding;
   t.cache.metadata += source.metadata;
-  rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) == 0)
-    t.peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  t.peak_rss_bytes = peak_rss_bytes();
   return t;
 }
 

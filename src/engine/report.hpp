@@ -32,6 +32,9 @@ struct Timings {
 // Sum of the matrices one decode step reads (a shared layer counts each time).
 std::uint64_t weight_bytes_per_token(const model::Model& model);
 
+// Most memory that this process held at once; 0 where the system does not say.
+std::uint64_t peak_rss_bytes();
+
 // Fills the parts that follow from the session: phases, bytes, peak RSS of this process.
 Timings collect_timings(const model::Model& model, Session& session);
 

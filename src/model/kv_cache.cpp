@@ -24,8 +24,10 @@ void check_type(const CacheLayerSpec& spec, const CacheOptions& options) {
                  base::cat("at most ", kernels::kMaxRotated, ", or another type (-ctk)"));
 }
 
+}  // namespace
+
 // A latent row and a layer without values have K's type throughout.
-kernels::CacheLayout layout_of(const CacheLayerSpec& spec, const CacheOptions& options) {
+kernels::CacheLayout cache_layer_layout(const CacheLayerSpec& spec, const CacheOptions& options) {
   if (spec.exact)
     return kernels::make_cache_layout(kernels::CacheType::f32, kernels::CacheType::f32, spec.d_k, spec.d_v);
   check_type(spec, options);
@@ -33,8 +35,6 @@ kernels::CacheLayout layout_of(const CacheLayerSpec& spec, const CacheOptions& o
   const kernels::CacheType v_type = spec.d_v == 0 ? kernels::CacheType::f32 : options.v_type;
   return kernels::make_cache_layout(options.k_type, v_type, spec.d_k, spec.d_v);
 }
-
-}  // namespace
 
 std::uint32_t CacheLayerGroup::take() {
   std::uint32_t id = n_taken;
@@ -115,7 +115,7 @@ KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& opt
   std::size_t largest = 0;
   for (const CacheLayerSpec& spec : layers) {
     CacheLayerPool pool;
-    pool.layout = layout_of(spec, options);
+    pool.layout = cache_layer_layout(spec, options);
     pool.value_bytes = kernels::cache_bytes(pool.layout.k_type, spec.k_values()) +
                        kernels::cache_bytes(pool.layout.v_type, spec.v_values());
     pool.n_kv_heads = spec.n_kv_heads;
@@ -223,6 +223,13 @@ CacheBytes KvCache::bytes() const {
   for (const CacheLayerGroup& group : s.groups)
     total.metadata +=
         group.tables.size() * cache_blocks_for(s.options.max_tokens) * sizeof(std::uint32_t);
+  return total;
+}
+
+std::uint64_t KvCache::touched_bytes() const {
+  std::uint64_t total = 0;
+  for (const CacheLayerPool& layer : state_->layers)
+    total += std::uint64_t{state_->groups[layer.group].n_taken} * state_->block_bytes(layer);
   return total;
 }
 

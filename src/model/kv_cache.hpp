@@ -25,6 +25,9 @@ struct CacheOptions {
   std::size_t rollback = 0;
 };
 
+// How the blocks of a layer lie in memory under these types.
+kernels::CacheLayout cache_layer_layout(const CacheLayerSpec& spec, const CacheOptions& options);
+
 struct CacheBytes {  // measured against the formula by `verify`
   std::uint64_t
       payload;  // codes of the tokens held: sum over layers of S * n_kv_heads * (d_k + d_v) * b
@@ -79,6 +82,7 @@ class KvCache {
   // Blocks in use, those that sequences share counted once; and what reserve(sequence, n) adds to them.
   std::uint64_t block_bytes() const;
   std::uint64_t reserve_bytes(std::size_t sequence, std::size_t n) const;
+  std::uint64_t touched_bytes() const;  // of all blocks that were ever in use: memory stays touched
   const CacheOptions& options() const;
 
  private:

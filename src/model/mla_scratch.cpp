@@ -83,6 +83,11 @@ std::size_t MlaScratch::bytes() const {
   std::size_t total = 0;
   for (const RowBuffer* buffer : {&q_a, &kv, &absorbed, &latents}) total += buffer->memory.bytes();
   for (const LazyArray<float>& memory : product) total += memory.bytes();
+  return total + expanded_bytes();
+}
+
+std::size_t MlaScratch::expanded_bytes() const {
+  std::size_t total = 0;
   for (const ExpandedScratch& memory : expanded) total += bytes_of(memory);
   return total;
 }

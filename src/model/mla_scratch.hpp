@@ -39,6 +39,7 @@ struct MlaScratch {
   std::vector<ExpandedScratch> expanded;  // per thread
 
   std::size_t bytes() const;
+  std::size_t expanded_bytes() const;  // of these what only the expanded form writes
 };
 
 struct IndexScratch {

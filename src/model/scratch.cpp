@@ -202,4 +202,43 @@ std::size_t Scratch::bytes() const {
   return total;
 }
 
+namespace {
+
+// Bytes of the rows behind the first n.
+std::size_t rest_bytes(const RowBuffer& buffer, std::size_t n) {
+  const std::size_t used = std::min(n * buffer.stride, buffer.memory.size());
+  return (buffer.memory.size() - used) * sizeof(float);
+}
+
+bool has_parallel_block(const Model& model) {
+  for (const Stack* stack : model.stacks())
+    for (const Layer& layer : stack->layers)
+      if (layer.residual == contract::Residual::parallel) return true;
+  return false;
+}
+
+bool has_gate(const Model& model) {
+  bool found = false;
+  for_branches(model, [&](const Branch& branch) {
+    found = found || (branch.ffn && branch.ffn->spec->gated) ||
+            (branch.moe && branch.moe->shared && branch.moe->shared->spec->gated);
+  });
+  return found;
+}
+
+}  // namespace
+
+std::size_t Scratch::used_bytes(const Model& model, const ScratchUse& use) const {
+  std::size_t unused = 0;
+  if (!model.head.pool) unused += rest_bytes(hidden, use.n_outputs);
+  for (const RowBuffer* buffer : {&logits, &pooled, &transformed})
+    unused += rest_bytes(*buffer, use.n_outputs);
+  for (const RowBuffer* buffer : {&mla.absorbed, &mla.latents})
+    unused += rest_bytes(*buffer, use.absorbed_tokens);
+  if (!use.expanded) unused += mla.expanded_bytes();
+  if (!has_parallel_block(model)) unused += next_stream.memory.bytes();
+  if (!has_gate(model)) unused += gate.memory.bytes();
+  return bytes() - unused;
+}
+
 }  // namespace quern::model

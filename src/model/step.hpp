@@ -55,6 +55,13 @@ struct CacheExtent {
   std::size_t n_sequences, max_tokens;
 };
 
+// What the steps of a run write of a Scratch made for as many tokens as they have.
+struct ScratchUse {
+  std::size_t n_outputs = 1;        // most rows of logits that one step is asked for
+  std::size_t absorbed_tokens = 0;  // most tokens of a step whose latent attention is absorbed
+  bool expanded = false;            // some step's is expanded
+};
+
 struct Scratch {
   Scratch(const Model& model, const CacheExtent& extent, std::size_t max_chunk,
           std::size_t n_threads);
@@ -77,6 +84,7 @@ struct Scratch {
   MoeScratch moe;
 
   std::size_t bytes() const;
+  std::size_t used_bytes(const Model& model, const ScratchUse& use) const;
 };
 
 struct Step {

@@ -27,6 +27,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-no-cnv", "--no-conversation"},
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
+    {"-np", "--parallel"},
     {"-tb", "--threads-batch"},
     {"-jf", "--json-schema-file"},
     {"-md", "--model-draft"},

@@ -222,9 +222,9 @@ void answer(engine::Session& session, const Run& run, const Task& task, std::siz
   std::vector<Answer> answers;
   if (searches) answers = search(session, run, task);
   else answers.push_back(generate(session, run, task));
+  engine::Timings timings = engine::collect_timings(*run.loaded.model, session);  // before 256 MiB are read below
   if (run.options.json() && !run.options.no_timings && sum.read_bandwidth == 0 && !interrupted())
     sum.read_bandwidth = engine::measure_read_bandwidth(*run.loaded.pool);
-  engine::Timings timings = engine::collect_timings(*run.loaded.model, session);
   timings.load_seconds = sum.load_seconds;
   timings.tokenize_seconds = sum.tokenize_seconds;
   timings.read_bandwidth = sum.read_bandwidth;

@@ -17,6 +17,8 @@ int cmd_template(const std::vector<std::string>& arguments);
 int cmd_tokenize(const std::vector<std::string>& arguments);
 int cmd_batch(const std::vector<std::string>& arguments);
 int cmd_bench(const std::vector<std::string>& arguments);
+int cmd_plan(const std::vector<std::string>& arguments);
+int cmd_eval(const std::vector<std::string>& arguments);
 int cmd_embed(const std::vector<std::string>& arguments);
 int cmd_classify(const std::vector<std::string>& arguments);
 int cmd_fill(const std::vector<std::string>& arguments);

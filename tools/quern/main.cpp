@@ -31,6 +31,8 @@ constexpr Command kCommands[] = {
     {"fill", cmd_fill, "the most probable tokens for the mask tokens of a text"},
     {"inspect", cmd_inspect, "print the model's architecture, equations and parameters as a table"},
     {"verify", cmd_verify, "check a model: checksums, shapes, causality, kernels, cache, positions"},
+    {"plan", cmd_plan, "will it fit and how fast can it be: before anything is loaded"},
+    {"eval", cmd_eval, "perplexity, divergence from another model or cache type, multiple choice"},
     {"bench", cmd_bench, "measure prefill (pp) and decode (tg) speed"},
     {"logits", cmd_logits, "write the logits of every position as a NumPy array"},
     {"template", cmd_template, "print what a chat template makes of messages; needs no weights"},
