@@ -64,6 +64,8 @@ void check_source(const Json& source, const std::string& where) {
       if (letter.size() != 1 || letter[0] < 'a' || letter[0] > 'z' || !expression.is_string())
         base::reject(object.path_of("numbers"), "not a letter and its expression",
                      base::printable(letter, 40));
+  if (const Json* defaults = object.find("defaults"))
+    if (!defaults->is_object()) base::reject(object.path_of("defaults"), "not an object");
   if (const Json* inside = object.find("inside")) string_list(*inside, object.path_of("inside"));
   object.finish();
 }
