@@ -76,6 +76,9 @@ std::vector<std::string> unknown_keys(const Source& source, checkpoint::SourceKi
   for (const Json& rule : source.section["refuse_unless"])
     for (std::string& path : paths_in(rule["value"], source.place))
       paths.push_back(std::move(path));
+  if (source.section.contains("notices"))
+    for (const Json& notice : source.section["notices"])
+      for (std::string& path : paths_in(notice["when"], source.place)) paths.push_back(std::move(path));
   std::vector<std::string> patterns = source.section["ignore_keys"].get<std::vector<std::string>>();
   const Json common = data_file("_neutral")["ignore_keys"];
   for (const Json& pattern : common[kind == checkpoint::SourceKind::gguf ? "gguf" : "hf"])
