@@ -65,7 +65,8 @@ const char* const kDecoders[] = {"llama2",
                                  "ernie4_5",
                                  "falcon-alibi-12",
                                  "opt-projected",
-                                 "bart-decoder"};
+                                 "bart-decoder",
+                                 "bloom-normed"};
 
 const std::vector<convert::Recipe>& recipes() {
   static const std::vector<convert::Recipe> all = convert::builtin_recipes();
@@ -274,6 +275,11 @@ TEST_CASE("wrong configurations are refused by name") {
       error_with("llama2", R"({"architectures": ["Zebra"], "model_type": "zebra", "stripes": 40})");
   CHECK(contains(strange, "nearest recipe: llama (unknown to it: configuration keys stripes)"));
   CHECK(contains(strange, "--arch-as"));
+  // Keys of LLaMA over the tensors of another family: the tensors tell.
+  const std::string masked = error_with("gpt2", R"({"architectures": ["Zebra"], "model_type": "zebra", "hidden_size": 64,
+      "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+      "rms_norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "silu", "head_dim": 16, "attention_bias": false})");
+  CHECK(contains(masked, "nearest recipe: gpt2"));
   CHECK(contains(error_with("llama2", R"({"architectures": ["MambaForCausalLM"]})"),
                  "out of scope: state-space"));
   CHECK(contains(error_with("llama2", R"({"architectures": ["Qwen2VLForConditionalGeneration"]})"),
