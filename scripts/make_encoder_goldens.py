@@ -11,7 +11,7 @@ import sys
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import (BertConfig, BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification,
+from transformers import (BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertForSequenceClassification, BertForTokenClassification,
                           BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification)
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -72,8 +72,30 @@ def classified(model, tok, texts, types, activation):
     cases = []
     for text, item in zip(texts, encoded(tok, texts)):
         logits = logits_of(model, item, types).logits[0]
-        p = torch.sigmoid(logits) if activation == "sigmoid" else torch.softmax(logits, -1)
+        p = torch.sigmoid(logits) if activation == "sigmoid" else torch.softmax(logits, -1) if activation == "softmax" else logits
         cases.append({"text": text, "ids": item["input_ids"], "probabilities": p.tolist()})
+    return cases
+
+
+QUESTIONS = [["Who sleeps on the mat?", "The cat sleeps on the mat, the dog runs in the park."],
+             ["What is red?", "A man was in a blue house. The red house was green!"], ["who", "man"]]
+
+
+def answered(model, tok, longest=15, best=3):
+    """The best spans of the second text: begins and ends are softmaxed over it and the first token."""
+    cases = []
+    for pair, item in zip(QUESTIONS, encoded(tok, QUESTIONS)):
+        found = logits_of(model, item, True)
+        context = torch.tensor([part == 1 for part in tok(*pair).sequence_ids()])
+        counts = context.clone()
+        counts[0] = True
+        begin, end = (torch.softmax(l[0].masked_fill(~counts, float("-inf")), -1) * context for l in (found.start_logits, found.end_logits))
+        scores = torch.triu(begin[:, None] * end[None, :])
+        scores -= torch.triu(scores, longest)
+        values, places = scores.flatten().topk(best)
+        n = len(context)
+        cases.append({"text": pair, "ids": item["input_ids"],
+                      "answers": [[int(i) // n, int(i) % n, float(p)] for p, i in zip(values, places) if p > 0]})
     return cases
 
 
@@ -107,6 +129,9 @@ def main():
         "tokens": BertForTokenClassification(bert(**labels(["O", "B-X", "I-X", "B-Y"]))),
         "fill": BertForMaskedLM(bert()),
         "embed": BertModel(bert(), add_pooling_layer=False),
+        "multi-label": BertForSequenceClassification(bert(problem_type="multi_label_classification", **labels(["a", "b", "c"]))),
+        "values": BertForSequenceClassification(bert(problem_type="regression", **labels(["length", "mood"]))),
+        "answers": BertForQuestionAnswering(bert()),
         "no-types": RobertaForSequenceClassification(RobertaConfig(**SIZES, type_vocab_size=1, pad_token_id=0,
                                                                    **labels(["yes", "no"]))),
     }
@@ -117,9 +142,11 @@ def main():
             cases = filled(model, tok)
         elif name == "embed":
             cases = embedded(model, tok)
+        elif name == "answers":
+            cases = answered(model, tok)
         else:
             texts = TEXTS + (PAIRS if name in ("sequence", "regression") else [])
-            cases = classified(model, tok, texts, name != "no-types", "sigmoid" if name == "regression" else "softmax")
+            cases = classified(model, tok, texts, name != "no-types", {"regression": "sigmoid", "multi-label": "sigmoid", "values": "none"}.get(name, "softmax"))
         (out / "expected.json").write_text(json.dumps(cases) + "\n")
         print(name, sum(p.numel() for p in model.parameters()), "parameters,", len(cases), "cases")
 

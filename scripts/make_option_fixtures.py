@@ -22,6 +22,8 @@ FIXTURES = {
                      encoder_ffn_dim=8, max_position_embeddings=128, scale_embedding=True), 80, "BartForCausalLM"),
     "t5-encoder": ("t5", variants.HIDDEN, dict(vocab_size=131, d_model=60, d_kv=14, d_ff=90, num_layers=2, num_heads=5, relative_attention_num_buckets=12,
                    relative_attention_max_distance=37, feed_forward_proj="gated-gelu", pad_token_id=0, eos_token_id=1), 80, "T5EncoderModel"),
+    # A branch is added to its normed input.
+    "bloom-normed": ("bloom", variants.CAUSAL, dict(BASE, hidden_size=60, n_layer=3, n_head=5, apply_residual_connection_post_layernorm=True), 80, None),
     # Its input holds the padding id.
     "roberta-pads": ("roberta", variants.MLM, dict(BASE, hidden_size=60, num_hidden_layers=2, num_attention_heads=5, intermediate_size=90, pad_token_id=1,
                      max_position_embeddings=128, type_vocab_size=1), 80, None),

@@ -220,7 +220,9 @@ struct Branch {
   std::optional<std::string> norm_after;// on the sum (post-norm)
   double in_scale, out_scale;
 };
-enum class Residual { sequential, parallel };
+// sequential: each branch reads the stream its predecessor left; parallel: all read the block's input;
+// normed: sequential, and what a branch is added to is norm_in of the stream, not the stream.
+enum class Residual { sequential, parallel, normed };
 struct Block {
   Residual residual;
   double skip_scale;                    // x * skip_scale + branch
@@ -245,7 +247,10 @@ struct HeadTransform {
   bool bias;
   std::optional<std::string> norm;
 };
-enum class HeadKind { lm, classify, none };
+// The kinds with labels: one of them holds (classify), any of them may (multi_label), numbers instead of
+// labels (regress), and where an answer begins and ends in the text (span).
+enum class HeadKind { lm, classify, none, multi_label, regress, span };
+constexpr bool has_labels(HeadKind kind) { return kind != HeadKind::lm && kind != HeadKind::none; }
 enum class Pool { first, last, mean };  // which token stands for its sequence
 struct Head {
   HeadKind kind;
@@ -255,7 +260,7 @@ struct Head {
   std::optional<double> softcap;
   std::optional<HeadTransform> transform;
   std::optional<Pool> pool;             // classify: before the transform; null: every token has its labels
-  std::vector<std::string> labels;      // classify: names of the outputs
+  std::vector<std::string> labels;      // has_labels: names of the outputs
 };
 // `quern embed`: how a sequence becomes one vector (a default that may be edited by hand).
 struct Pooling {

@@ -33,8 +33,11 @@ std::string sequential_equation(const EquationNames& names, const Block& block) 
   for (std::size_t i = 0; i < block.branches.size(); ++i) {
     const Branch& branch = block.branches[i];
     const bool last = i + 1 == block.branches.size();
-    std::string sum = cat(scaled(block.skip_scale, stream), " + ",
-                          branch_term(names, branch, branch_input(names, branch, stream)));
+    const bool normed = block.residual == Residual::normed;
+    if (normed) text += cat("N", i, " = ", applied(names.norm(*branch.norm_in), stream), "; ");
+    const std::string kept = normed ? cat("N", i) : stream;
+    const std::string input = normed ? scaled(branch.in_scale, kept) : branch_input(names, branch, stream);
+    std::string sum = cat(scaled(block.skip_scale, kept), " + ", branch_term(names, branch, input));
     if (branch.norm_after) sum = applied(names.norm(*branch.norm_after), sum);
     stream = last ? "Y" : kStreams[i + 1];
     text += cat(stream, " = ", sum, last ? "" : "; ");
@@ -124,9 +127,9 @@ void add_stack_rows(const EquationNames& names, const Contract& contract, const 
        embedding_equation(names, own ? named.stack->embedding->embedding : contract.embedding)});
   for (const LayerRun& run : layers_by_block(contract, *named.stack)) {
     const Block& block = contract.blocks.at(run.block_name);
-    rows.push_back({named.prefix + layer_list(run.layers), block.residual == Residual::sequential
-                                                               ? sequential_equation(names, block)
-                                                               : parallel_equation(names, block)});
+    rows.push_back({named.prefix + layer_list(run.layers), block.residual == Residual::parallel
+                                                               ? parallel_equation(names, block)
+                                                               : sequential_equation(names, block)});
   }
   if (named.stack != &output_stack(contract))
     rows.push_back(

@@ -71,7 +71,8 @@ void add_head_rows(const Contract& contract, std::vector<ReportRow>& rows) {
   rows.push_back({"output", cat("[", rows_of, ", ", head_outputs(contract), "]",
                                 head.tied ? ", tied to the embedding" : ", a matrix of its own")});
   rows.push_back({"output bias", yes_no(head.bias)});
-  if (head.kind != HeadKind::classify) return;
+  if (!has_labels(head.kind)) return;
+  rows.push_back({"head", std::string(base::enum_name(head.kind, kHeadKinds))});
   rows.push_back({"labels", label_names(head.labels)});
   rows.push_back({"labels of", head.pool ? cat("a sequence, from its ",
                                                base::enum_name(*head.pool, kPools), " token")

@@ -92,8 +92,7 @@ std::size_t n_buckets(const RelativeBias& bias) {
 }
 
 std::size_t head_outputs(const Contract& contract) {
-  return contract.head.kind == HeadKind::classify ? contract.head.labels.size()
-                                                  : contract.vocab_size;
+  return has_labels(contract.head.kind) ? contract.head.labels.size() : contract.vocab_size;
 }
 
 std::size_t head_inputs(const Contract& contract) {

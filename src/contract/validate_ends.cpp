@@ -76,7 +76,7 @@ void check_head(const Rules& rules) {
   rules.factor("head.logit_scale", head.logit_scale);
   if (head.softcap) rules.positive("head.softcap", *head.softcap);
   if (head.transform) check_transform(rules, *head.transform);
-  const bool lm = head.kind == HeadKind::lm, classify = head.kind == HeadKind::classify;
+  const bool lm = head.kind == HeadKind::lm, classify = has_labels(head.kind);
   rules.require(lm || !head.tied, "head.tied", "only a head of kind lm can be tied");
   rules.require(!head.tied || rules.contract.embedding.d_embed == head_inputs(rules.contract),
                 "head.tied", "a tied head needs d_embed = the width it is given");
@@ -85,8 +85,10 @@ void check_head(const Rules& rules) {
   rules.require(lm || classify || plain, "head.kind",
                 "a model without a head has no bias, transform, softcap or scale of it");
   rules.require(classify || (!head.pool && head.labels.empty()), "head.labels",
-                "pool and labels belong to heads of kind classify");
+                "pool and labels belong to heads that classify");
   if (classify) rules.range("head.labels", head.labels.size(), 1, kMaxLabels);
+  rules.require(head.kind != HeadKind::span || (head.labels.size() == 2 && !head.pool), "head.labels",
+                "a head of kind span has two for every token: where the answer begins and where it ends");
   for (const std::string& label : head.labels) rules.label("head.labels", label);
 }
 

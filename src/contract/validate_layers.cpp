@@ -19,11 +19,13 @@ void check_branch(const Rules& rules, const std::string& path, const Block& bloc
                   "is 1 beside \"shared\", which takes the branch's input as it is");
   } else {
     rules.norm_resolves(path + ".norm_in", branch.norm_in);
+    rules.require(branch.norm_in || block.residual != Residual::normed, path + ".norm_in",
+                  "a \"normed\" block adds to the normed stream, so every branch has a norm");
   }
   rules.resolves(path + ".op", branch.op, rules.contract.ops, "ops");
   rules.norm_resolves(path + ".norm_out", branch.norm_out);
   rules.norm_resolves(path + ".norm_after", branch.norm_after);
-  rules.require(!branch.norm_after || block.residual == Residual::sequential, path + ".norm_after",
+  rules.require(!branch.norm_after || block.residual != Residual::parallel, path + ".norm_after",
                 "a norm on the sum after each branch belongs to sequential blocks");
   rules.factor(path + ".in_scale", branch.in_scale);
   rules.factor(path + ".out_scale", branch.out_scale);

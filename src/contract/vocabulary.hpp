@@ -57,10 +57,14 @@ inline constexpr base::EnumName<Pool> kPools[] = {
     {"first", Pool::first}, {"last", Pool::last}, {"mean", Pool::mean}};
 inline constexpr base::EnumName<bool> kEncoderTokens[] = {{"own", true}, {"shared", false}};
 inline constexpr base::EnumName<Residual> kResiduals[] = {{"sequential", Residual::sequential},
-                                                          {"parallel", Residual::parallel}};
+                                                          {"parallel", Residual::parallel},
+                                                          {"normed", Residual::normed}};
 inline constexpr base::EnumName<HeadKind> kHeadKinds[] = {{"lm", HeadKind::lm},
                                                           {"classify", HeadKind::classify},
-                                                          {"none", HeadKind::none}};
+                                                          {"none", HeadKind::none},
+                                                          {"multi_label", HeadKind::multi_label},
+                                                          {"regress", HeadKind::regress},
+                                                          {"span", HeadKind::span}};
 
 // Labels: the value is the word itself.
 inline constexpr base::EnumName<std::string_view> kRopeRules[] = {

@@ -104,6 +104,12 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
   for (std::size_t i = 0; i < specs.size(); ++i)
     quantized = quantized || (specs[i].matrix && is_quantized(*sources[i].tensor));
   const Policy policy(options, quantized);
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    names.push_back(specs[i].name);
+    if (!specs[i].computed) names.push_back(sources[i].tensor->name);
+  }
+  policy.check_patterns(names);
   job.type = std::string(policy.type());
   job.report.policy = policy.describe();
   for (std::size_t i = 0; i < specs.size(); ++i) {

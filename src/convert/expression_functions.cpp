@@ -138,6 +138,11 @@ Result has(const FunctionCall& call) {
   return std::find(list.begin(), list.end(), call.arguments[1]) != list.end();
 }
 
+Result begins(const FunctionCall& call) {
+  const auto text = [](const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); };
+  return text(call.arguments[0]).starts_with(text(call.arguments[1]));
+}
+
 Result size(const FunctionCall& call) {
   return list_of(call).size();
 }
@@ -184,7 +189,8 @@ constexpr Function kFunctions[] = {{"div", 2, 2, div},      {"mul", 2, 2, mul},
                                    {"or", 2, kAny, lazy},   {"if", 3, 3, lazy},
                                    {"at", 2, 2, at},        {"has", 2, 2, has},
                                    {"size", 1, 1, size},    {"activation", 1, 1, activation},
-                                   {"rows", 1, 1, rows},    {"exists", 1, 1, exists}};
+                                   {"rows", 1, 1, rows},    {"exists", 1, 1, exists},
+                                   {"begins", 2, 2, begins}};
 
 }  // namespace
 

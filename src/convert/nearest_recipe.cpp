@@ -55,10 +55,14 @@ std::vector<std::string> known_patterns(const Json& section) {
 
 struct Distance {
   std::vector<std::string> keys, tensors;
-  double share = 1;  // of both that is not known
+  double share = 1;  // that is not known
   std::size_t n_patterns = 0;  // tensor names the recipe knows
   bool change = false;         // of another recipe
 };
+
+double share_of(std::size_t part, std::size_t all) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::size_t>(all, 1));
+}
 
 Distance distance(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
                   const std::set<std::string>& names) {
@@ -72,9 +76,10 @@ Distance distance(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint
     if (std::none_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return glob_match(pattern, name); }))
       result.tensors.push_back(name);
-  const double all =
-      static_cast<double>(std::max<std::size_t>(source.config.size() + names.size(), 1));
-  result.share = static_cast<double>(result.keys.size() + result.tensors.size()) / all;
+  // Keys have the same names in many families; tensors tell more, so they count twice.
+  const double keys = share_of(result.keys.size(), source.config.size());
+  const double tensors = share_of(result.tensors.size(), names.size());
+  result.share = names.empty() ? keys : std::max(tensors, (keys + 2 * tensors) / 3);
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include "convert/policy.hpp"
 
+#include <algorithm>
+
 #include "base/strings.hpp"
 #include "checkpoint/packed_tensor.hpp"
 #include "convert/glob.hpp"
@@ -124,6 +126,17 @@ Policy::Policy(const ConvertOptions& options, bool quantized_source) {
 }
 Policy::~Policy() = default;
 Policy::Policy(Policy&&) noexcept = default;
+
+void Policy::check_patterns(const std::vector<std::string_view>& names) const {
+  for (const Override& entry : overrides_) {
+    const bool used = std::any_of(names.begin(), names.end(),
+                                  [&](std::string_view name) { return matches(entry.regex, name); });
+    if (!used)
+      base::usage_error("--tensor-type",
+                        cat("no tensor's name matches \"", base::printable(entry.text, 80),
+                            "\" (quern inspect -m MODEL --tensors lists quern's names)"));
+  }
+}
 
 std::string Policy::type_for(const contract::TensorSpec& spec, std::string_view source,
                              bool tied_head, std::string& note) const {

@@ -39,6 +39,9 @@ class Policy {
   FormatChoice choose(const contract::TensorSpec& spec, const checkpoint::SourceTensor& source,
                       bool tied_head, bool transposed) const;
 
+  // Usage error for a --tensor-type whose pattern matches none of the names (quern's and the source's).
+  void check_patterns(const std::vector<std::string_view>& names) const;
+
   std::string_view type() const { return type_; }  // "q4", "keep", ... in lower case
   std::string describe() const;                    // one line for the report
 

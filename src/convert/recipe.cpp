@@ -54,6 +54,13 @@ void check_source(const Json& source, const std::string& where) {
     refusal.get_string("why");
     refusal.finish();
   }
+  if (object.has("notices"))
+    for (const Json& entry : object.get("notices")) {
+      JsonObject notice(entry, cat(where, ".notices"));
+      paths_in(notice.get_string("when"), notice.path());
+      notice.get_string("say");
+      notice.finish();
+    }
   string_list(object.get("ignore_keys"), object.path_of("ignore_keys"));
   string_list(object.get("prefixes"), object.path_of("prefixes"));
   if (!object.get("tensors").is_object()) base::reject(object.path_of("tensors"), "not an object");
@@ -64,6 +71,8 @@ void check_source(const Json& source, const std::string& where) {
       if (letter.size() != 1 || letter[0] < 'a' || letter[0] > 'z' || !expression.is_string())
         base::reject(object.path_of("numbers"), "not a letter and its expression",
                      base::printable(letter, 40));
+  if (const Json* defaults = object.find("defaults"))
+    if (!defaults->is_object()) base::reject(object.path_of("defaults"), "not an object");
   if (const Json* inside = object.find("inside")) string_list(*inside, object.path_of("inside"));
   object.finish();
 }

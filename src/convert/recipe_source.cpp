@@ -34,6 +34,14 @@ std::string architecture_prefix(const Json& config) {
   return plain && text.size() <= kMaxArchitectureBytes ? text : std::string();
 }
 
+// The configuration's value; the recipe's default only for a key that the configuration does not have at all
+// (null is a value: no window, no soft cap).
+const Json* value_at(const Source& source, std::string_view path) {
+  if (const Json* found = find_path(source.config, path)) return found;
+  const bool has_key = source.config.contains(std::string(path.substr(0, path.find('.'))));
+  return has_key ? nullptr : find_path(source.defaults, path);
+}
+
 }  // namespace
 
 void open_source(const Recipe& recipe, std::string_view config_json, std::string_view where,
@@ -58,7 +66,8 @@ void open_source(const Recipe& recipe, std::string_view config_json, std::string
       }
   out.section = with_architecture(recipe.document["sources"][key], architecture_prefix(out.config));
   out.activations = data_file("_neutral")["activations"];
-  out.of_config.find = [&out](std::string_view path) { return find_path(out.config, path); };
+  out.defaults = out.section.contains("defaults") ? out.section["defaults"] : Json::object();
+  out.of_config.find = [&out](std::string_view path) { return value_at(out, path); };
   out.of_config.activations = &out.activations;
 }
 
@@ -67,6 +76,9 @@ std::vector<std::string> unknown_keys(const Source& source, checkpoint::SourceKi
   for (const Json& rule : source.section["refuse_unless"])
     for (std::string& path : paths_in(rule["value"], source.place))
       paths.push_back(std::move(path));
+  if (source.section.contains("notices"))
+    for (const Json& notice : source.section["notices"])
+      for (std::string& path : paths_in(notice["when"], source.place)) paths.push_back(std::move(path));
   std::vector<std::string> patterns = source.section["ignore_keys"].get<std::vector<std::string>>();
   const Json common = data_file("_neutral")["ignore_keys"];
   for (const Json& pattern : common[kind == checkpoint::SourceKind::gguf ? "gguf" : "hf"])

@@ -17,6 +17,7 @@ struct Source {
   std::string where;  // of the configuration
   std::string place;  // of the recipe's part
   base::Json config, section, activations;
+  base::Json defaults;    // values of keys that the configuration does not have
   Environment of_config;  // $key leads into the configuration
 };
 

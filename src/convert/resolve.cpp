@@ -34,6 +34,13 @@ void refuse_by_recipe(const Source& source) {
   }
 }
 
+void add_notices(const Source& source, std::vector<std::string>& notices) {
+  if (!source.section.contains("notices")) return;
+  for (const Json& notice : source.section["notices"])
+    if (evaluate_all(notice["when"], source.of_config, source.where) == Json(true))
+      notices.push_back(notice["say"].get<std::string>());
+}
+
 // Values in the order of the recipe; errors name the value and the expression.
 Json values_of(const Source& source) {
   Json values = Json::object();
@@ -98,6 +105,7 @@ Resolved resolve(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
   Json values = values_of(source);
   const NameMap names(source.section, checkpoint, source.place);
   Resolved resolved;
+  add_notices(source, resolved.notices);
   const std::optional<bool> tied = tied_by_tensors(names, environment_of(values, source));
   if (tied && values.contains("tied") && values["tied"] != Json(*tied) &&
       checkpoint.kind() == checkpoint::SourceKind::hugging_face)

@@ -52,11 +52,12 @@ sampling::TokenRuleOptions rules_of(const contract::Contract& contract, const Ge
 BeamOptions beams_of(const contract::Generation& defaults, const GenerationRequest& request) {
   BeamOptions beams;
   const std::size_t usual = request.sample ? 1 : size_or(defaults.n_beams, 1);
-  beams.n_beams = request.n_beams.value_or(std::max(usual, request.n_return));
+  beams.n_beams = request.n_beams.value_or(usual);
   beams.n_return = request.n_return;
   if (beams.n_beams < 1 || beams.n_beams > static_cast<std::size_t>(contract::kMaxBeams))
     base::usage_error("--num-beams", base::cat("must be 1 to ", contract::kMaxBeams));
-  if (beams.n_return < 1 || beams.n_return > beams.n_beams)
+  // Without a search the answers are samples, as many as one likes.
+  if (beams.n_return < 1 || (beams.n_beams > 1 && beams.n_return > beams.n_beams))
     base::usage_error("--num-return-sequences",
                       base::cat("must be 1 to the number of beams, ", beams.n_beams));
   if (request.sample && beams.n_beams > 1)

@@ -17,12 +17,15 @@ namespace quern::model {
 namespace {
 
 // What the branch reads: the stream, normed and scaled; `previous` is the input of the branch
-// before.
-Rows branch_input(Step& step, const Branch& branch, const Rows& stream, const Rows& previous) {
+// before. In a normed block the stream itself becomes what the norm made of it.
+Rows branch_input(Step& step, const Layer& layer, const Branch& branch, const Rows& stream, const Rows& previous) {
   if (branch.shared_norm_in) return previous;
-  if (!branch.norm_in && branch.in_scale == 1) return stream;
+  const bool in_place = layer.residual == contract::Residual::normed;
+  if (in_place) normalize(step, *branch.norm_in, stream, stream);
+  const bool norm = branch.norm_in && !in_place;
+  if (!norm && branch.in_scale == 1) return stream;
   const Rows h = step.scratch.normed.rows(stream.n, stream.width);
-  if (branch.norm_in)
+  if (norm)
     normalize(step, *branch.norm_in, stream, h);
   else
     std::memcpy(h.data, stream.data, stream.n * stream.stride * sizeof(float));
@@ -82,7 +85,7 @@ void run_block(Step& step, const Layer& layer, std::size_t layer_index) {
   Rows h = stream;
   for (std::size_t b = 0; b < layer.branches.size(); ++b) {
     const Branch& branch = layer.branches[b];
-    h = branch_input(step, branch, stream, h);
+    h = branch_input(step, layer, branch, stream, h);
     observe(step, layer_index, b, "norm_in", h);
     run_op(step, branch, h, y);
     if (branch.norm_out) normalize(step, *branch.norm_out, y, y);

@@ -55,6 +55,10 @@ TEST_CASE("equations: pre, post, sandwich, parallel, scales") {
   CHECK(equation_of(c, all) == "Y = X + Attn(RMS(X)) + FFN(RMS(X))");
   c.blocks["block"].branches[1].norm_in = kSharedNorm;
   CHECK(equation_of(c, all) == "N0 = RMS(X); Y = X + Attn(N0) + FFN(N0)");
+
+  c = small();
+  c.blocks["block"].residual = Residual::normed;
+  CHECK(equation_of(c, all) == "N0 = RMS(X); U = N0 + Attn(N0); N1 = RMS(U); Y = N1 + FFN(N1)");
 }
 
 TEST_CASE("equations: several norms, ops and layer groups keep their names") {

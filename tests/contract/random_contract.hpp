@@ -226,7 +226,8 @@ class RandomContract {
 
   // ---- blocks and stacks
   Block block(const std::vector<std::string>& ops) {
-    Block out{coin() ? Residual::sequential : Residual::parallel, real(), {}};
+    static constexpr Residual kKinds[] = {Residual::sequential, Residual::parallel, Residual::normed};
+    Block out{kKinds[below(3)], real(), {}};
     for (const std::string& op : ops) {
       const bool parallel = out.residual == Residual::parallel;
       Branch branch{maybe_norm(), op,    maybe_norm(), parallel ? std::nullopt : maybe_norm(),
@@ -235,6 +236,7 @@ class RandomContract {
         branch.norm_in = kSharedNorm;
         branch.in_scale = 1;
       }
+      if (out.residual == Residual::normed && !branch.norm_in) branch.norm_in = norm();
       out.branches.push_back(branch);
     }
     return out;
@@ -283,7 +285,8 @@ class RandomContract {
   // ---- ends
   void add_head(Contract& out) {
     Head& head = out.head = lm_head(false);
-    head.kind = one_of({HeadKind::lm, HeadKind::lm, HeadKind::classify, HeadKind::none});
+    head.kind = one_of({HeadKind::lm, HeadKind::lm, HeadKind::classify, HeadKind::none, HeadKind::multi_label,
+                        HeadKind::regress});
     if (head.kind == HeadKind::none) return;
     head.bias = coin();
     head.in_scale = real(), head.logit_scale = real();
@@ -295,7 +298,7 @@ class RandomContract {
     }
     const std::size_t width = head.transform ? head.transform->d_out : out.d_model;
     if (head.kind == HeadKind::lm) head.tied = width == out.embedding.d_embed && coin();
-    if (head.kind != HeadKind::classify) return;
+    if (!has_labels(head.kind)) return;
     if (coin()) head.pool = one_of({Pool::first, Pool::last, Pool::mean});
     head.labels = {"no", "yes", "perhaps"};
   }

@@ -172,6 +172,11 @@ TEST_CASE("rules of blocks and stacks") {
           branch(c, 1).norm_in = kSharedNorm;
           branch(c, 1).in_scale = 2;
         }},
+       {"blocks.block.branches[1].norm_in",
+        [](Contract& c) {
+          c.blocks["block"].residual = Residual::normed;
+          branch(c, 1).norm_in.reset();
+        }},
        {"blocks.block.branches[1].norm_out", [](Contract& c) { branch(c, 1).norm_out = "x"; }},
        {"blocks.block.branches[1].out_scale",
         [](Contract& c) { branch(c, 1).out_scale = kInfinity; }},

@@ -303,6 +303,9 @@ TEST_CASE("types: overrides in their order, and words that are none") {
                                },
                                +[](convert::ConvertOptions& o) {
                                  o.tensor_types = {{"a", "q"}};
+                               },
+                               +[](convert::ConvertOptions& o) {
+                                 o.tensor_types = {{"up_proj", "q8"}, {"ffn_up", "q8"}};
                                }}) {
     convert::ConvertOptions bad = options_of("q8");
     bad.dry_run = true;

@@ -77,6 +77,9 @@ TEST_CASE("expressions have the values the guide says") {
   CHECK(value("at($absent,0)|none") == "none");
   CHECK(value("has($kinds,local)") == true);
   CHECK(value("has($list,2)") == false);
+  CHECK(value("begins($act,swi)") == true);
+  CHECK(value("begins($hidden_size,5)") == true);
+  CHECK(value("begins($act,swishes)") == false);
   CHECK(value("size($kinds)") == 3);
   CHECK(value("exists(token_embd.weight)") == true);
   CHECK(value("exists(other)") == false);

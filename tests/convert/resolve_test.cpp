@@ -65,7 +65,8 @@ const char* const kDecoders[] = {"llama2",
                                  "ernie4_5",
                                  "falcon-alibi-12",
                                  "opt-projected",
-                                 "bart-decoder"};
+                                 "bart-decoder",
+                                 "bloom-normed"};
 
 const std::vector<convert::Recipe>& recipes() {
   static const std::vector<convert::Recipe> all = convert::builtin_recipes();
@@ -252,7 +253,8 @@ TEST_CASE("a configuration alone gives the same contract") {
 }
 
 TEST_CASE("wrong configurations are refused by name") {
-  CHECK(contains(error_with("llama2", R"({"hidden_size": null})"), "$hidden_size"));
+  CHECK(contains(error_with("llama2", R"({"hidden_size": null})"), "embed_tokens"));  // 4096 where it is left out
+  CHECK(contains(error_with("transformer-halves", R"({"d_model": null})"), "$d_model"));
   CHECK(contains(error_with("llama2", R"({"hidden_act": "sillu"})"), "did you mean \"silu\"?"));
   CHECK(contains(error_with("llama2", R"({"rope_parameters": {"rope_type": "yarm"}})"),
                  "did you mean \"yarn\"?"));
@@ -274,6 +276,11 @@ TEST_CASE("wrong configurations are refused by name") {
       error_with("llama2", R"({"architectures": ["Zebra"], "model_type": "zebra", "stripes": 40})");
   CHECK(contains(strange, "nearest recipe: llama (unknown to it: configuration keys stripes)"));
   CHECK(contains(strange, "--arch-as"));
+  // Keys of LLaMA over the tensors of another family: the tensors tell.
+  const std::string masked = error_with("gpt2", R"({"architectures": ["Zebra"], "model_type": "zebra", "hidden_size": 64,
+      "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+      "rms_norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "silu", "head_dim": 16, "attention_bias": false})");
+  CHECK(contains(masked, "nearest recipe: gpt2"));
   CHECK(contains(error_with("llama2", R"({"architectures": ["MambaForCausalLM"]})"),
                  "out of scope: state-space"));
   CHECK(contains(error_with("llama2", R"({"architectures": ["Qwen2VLForConditionalGeneration"]})"),
@@ -283,6 +290,34 @@ TEST_CASE("wrong configurations are refused by name") {
   CHECK(contains(error_with("llama2", R"({"architectures": null, "model_type": null})"),
                  "architectures"));
   CHECK(contains(error_with("llama2", R"({"architectures": ["NovelForCausalLM"]})"), "--arch-as"));
+}
+
+TEST_CASE("a key that is left out has its class's default, null is a value") {
+  auto source = copy_of_fixture("mistral-swa");
+  base::Json config = config_of(*source);
+  const auto window = [&] {
+    source->set_config(config.dump());
+    return resolve(*source).contract.ops.at("attn").attention->mask.window;
+  };
+  CHECK(window() == 16U);
+  config["sliding_window"] = nullptr;
+  CHECK_FALSE(window());
+  config.erase("sliding_window");
+  CHECK(window() == 4096U);
+}
+
+TEST_CASE("a recipe's notices, and a choice by the version that wrote a file") {
+  auto source = copy_of_fixture("falcon-rw-alibi");
+  base::Json config = config_of(*source);
+  const convert::Resolved newer = resolve(*source);
+  config["transformers_version"] = "4.27.4";
+  source->set_config(config.dump());
+  const convert::Resolved older = resolve(*source);
+  const auto slope = [](const convert::Resolved& one) { return one.contract.ops.at("attn").attention->alibi->slopes[0]; };
+  CHECK(slope(newer) == 2 * slope(older));
+  REQUIRE(older.notices.size() == 1);
+  CHECK(contains(older.notices[0], "added once"));
+  CHECK(contains(newer.notices.at(0), "twice"));
 }
 
 TEST_CASE("an architecture can be treated as another") {

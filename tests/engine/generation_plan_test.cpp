@@ -79,6 +79,9 @@ TEST_CASE("sampling turns a checkpoint's beams off and contradicts a user's", "[
   CHECK_THROWS_AS(plan_generation(c, request, 1, 64), base::Error);
   request.n_beams.reset();
   CHECK(plan_generation(c, request, 1, 64).beams.n_return == 3);
+  c.generation.n_beams.reset();  // without beams: so many samples, and no search
+  CHECK(plan_generation(c, request, 1, 64).beams.n_return == 3);
+  CHECK(plan_generation(c, request, 1, 64).beams.n_beams == 1);
 }
 
 TEST_CASE("the decoder's first id", "[plan]") {

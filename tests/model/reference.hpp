@@ -189,6 +189,7 @@ class Reference {
       if (branch.norm_in != contract::kSharedNorm) {
         normed = parallel ? input : x;
         if (branch.norm_in) norm(*branch.norm_in, prefix + "norm_in", normed);
+        if (spec.residual == contract::Residual::normed) x = normed;
         for (auto& row : normed)
           for (double& v : row) v *= branch.in_scale;
       }

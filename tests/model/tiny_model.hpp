@@ -239,6 +239,11 @@ inline std::vector<Variant> all_variants() {
     c.blocks["block"].residual = contract::Residual::parallel;
     c.blocks["block"].skip_scale = 0.5;
   });
+  add("branches added to their normed input", [](Contract& c) {
+    c.blocks["block"].residual = contract::Residual::normed;
+    c.blocks["block"].skip_scale = 0.75;
+    c.blocks["block"].branches[1].in_scale = 0.5;
+  });
   add("learned positions, biases, layer norm", like_gpt2);
   add("parallel block with a shared norm", like_falcon);
   add("soft caps, norms of outputs, alternating windows", like_gemma);

@@ -34,6 +34,32 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-np", "--parallel"},
 };
 
+// ", did you mean --threads?" for an option that the command does not have.
+std::string suggestion(const CLI::App& app) {
+  for (const std::string& word : app.remaining()) {
+    if (!word.starts_with("-") || word.size() < 3) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const auto& [alias, name] : kAliases)
+      if (app.get_option_no_throw(std::string(name)) != nullptr) names.emplace_back(alias);
+    const std::string near = base::nearest(std::string_view(word).substr(0, word.find('=')), {names.begin(), names.end()});
+    if (!near.empty()) return base::cat(", did you mean ", near, "?");
+  }
+  return {};
+}
+
+// CLI11 says of a word that is no number that it is not in range.
+std::string without_false_ranges(std::string text) {
+  const std::size_t range = text.find(" not in range"), value = text.rfind("Value ", range);
+  if (range == std::string::npos || value == std::string::npos) return text;
+  const std::string word = text.substr(value + 6, range - value - 6);
+  char* end = nullptr;
+  std::strtod(word.c_str(), &end);
+  if (word.empty() || *end != '\0') text.replace(range, 13, " is not a number in");
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> expand_aliases(const std::vector<std::string>& arguments) {
@@ -67,7 +93,8 @@ bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
     std::cout << app.help();
     return true;
   } catch (const CLI::ParseError& error) {
-    std::string text = error.what();
+    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    std::string text = without_false_ranges(error.what()) + (unknown ? suggestion(app) : "");
     std::replace(text.begin(), text.end(), '\n', ' ');
     base::usage_error(app.get_name(), base::cat(text, " (", app.get_name(), " --help lists the options)"));
   }

@@ -42,7 +42,7 @@ constexpr const char* kFooter =
     "  quern-convert SmolLM2-135M-Instruct.Q4_1.gguf smollm2    GGUF, its codes kept\n"
     "  quern-convert SRC OUT q8 --verify                        8 bits, logits compared with the "
     "source\n"
-    "  quern-convert SRC OUT --tensor-type 'ffn_down|down=q8'   one kind of matrix finer\n"
+    "  quern-convert SRC OUT --tensor-type '\\.down\\.=q8'      one kind of matrix finer\n"
     "  quern-convert SRC OUT --lora ADAPTER:0.5                 a LoRA adapter merged at half "
     "strength\n"
     "  quern-convert SRC OUT --dry-run                          sizes and plan, nothing written\n\n"

@@ -70,6 +70,10 @@ std::string answer_json(const LoadedModel& loaded, const RunOptions& options, co
   if (searched)
     for (const Answer& answer : answers)
       json["sequences"].push_back({{"text", echo + answer.text}, {"ids", answer.ids}, {"score", answer.score}});
+  else if (answers.size() > 1)
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      json["sequences"].push_back({{"text", echo + answers[i].text}, {"ids", answers[i].ids},
+                                   {"finish_reason", reason_name(answers[i].reason)}, {"seed", facts.seed + i}});
   json["timings"] = Json::parse(facts.timings_json);
   return json.dump();
 }

@@ -40,6 +40,11 @@ void AnswerPrinter::id(std::int32_t id) {
   if (!std::cout) throw base::Error(base::ExitCode::environment, "standard output", "cannot write");
 }
 
+void AnswerPrinter::next() {
+  n_ids_ = 0;
+  if (!options_.json()) write_model_text("\n" + (options_.output == "text" ? echo_ : std::string()));
+}
+
 void AnswerPrinter::show_searched(const std::vector<Answer>& answers) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     n_ids_ = 0;

@@ -28,6 +28,7 @@ class AnswerPrinter {
   void begin(const std::string& name, const std::string& echo);
   void show(const std::string& piece);   // text as it comes
   void id(std::int32_t id);              // ids as they come
+  void next();                           // another sample of the same prompt begins
   // One answer, or those of a search, best first (which were not shown yet).
   void end(const std::vector<Answer>& answers, bool searched, const AnswerFacts& facts);
   // All are done.

@@ -1,9 +1,11 @@
 // quern classify: labels and probabilities of texts (a head that pools), or of every token of them.
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "answer_span.hpp"
 #include "arguments.hpp"
 #include "base/error.hpp"
 #include "base/strings.hpp"
@@ -23,15 +25,16 @@ using Json = nlohmann::ordered_json;
 struct ClassifyOptions {
   ModelOptions model;
   InputOptions input;
-  std::size_t top_k = 0;
+  std::size_t top_k = 0, longest_answer = 15;
   bool multi_label = false;
   std::string output = "text";
 };
 
 Json labels_json(const contract::Contract& contract, const std::vector<Ranked>& ranked) {
   Json labels = Json::array();
+  const char* const what = contract.head.kind == contract::HeadKind::regress ? "value" : "probability";
   for (const Ranked& entry : ranked)
-    labels.push_back({{"label", contract.head.labels[entry.index]}, {"probability", entry.probability}});
+    labels.push_back({{"label", contract.head.labels[entry.index]}, {what, entry.probability}});
   return labels;
 }
 
@@ -52,13 +55,20 @@ std::string token_name(const LoadedModel& loaded, std::int32_t id) {
   return text.empty() ? std::to_string(id) : text;
 }
 
+// As the checkpoint says what its labels are; one label alone is a yes or no.
+Activation activation_of(const contract::Head& head, bool multi_label) {
+  if (multi_label || head.kind == contract::HeadKind::multi_label) return Activation::sigmoid;
+  if (head.kind == contract::HeadKind::regress) return Activation::none;
+  return head.labels.size() == 1 ? Activation::sigmoid : Activation::softmax;
+}
+
 class Printer {
  public:
   Printer(const LoadedModel& loaded, const ClassifyOptions& options, const std::vector<InputItem>& items)
       : loaded_(loaded), options_(options), items_(items) {
     const contract::Contract& contract = loaded.model->contract;
-    activation_ = options.multi_label || contract.head.labels.size() == 1 ? Activation::sigmoid : Activation::softmax;
-    // Of a token people want the label, of a text all of them.
+    activation_ = activation_of(contract.head, options.multi_label);
+    // Of a token people want the label, of a question the answer, of a text all labels.
     const std::size_t all = contract.head.pool ? contract.head.labels.size() : 1;
     top_k_ = options.top_k == 0 ? all : options.top_k;
   }
@@ -67,7 +77,9 @@ class Printer {
     const contract::Contract& contract = loaded_.model->contract;
     Json json = {{"index", result.index}};
     std::string text = std::to_string(result.index);
-    if (contract.head.pool) {
+    if (contract.head.kind == contract::HeadKind::span) {
+      json["answers"] = answers(result, text);
+    } else if (contract.head.pool) {
       const std::vector<Ranked> ranked = ranking(result, 0);
       json["labels"] = labels_json(contract, ranked);
       text += labels_text(contract, ranked) + "\n";
@@ -86,15 +98,36 @@ class Printer {
     return rank({result.runner.logits(result.first_logits + row), result.runner.n_outputs()}, top_k_, activation_,
                 loaded_.model->contract.head.pool ? where : base::cat(where, ", token ", row));
   }
+  // The labels of the text's own tokens: those around it are no words.
   Json tokens(const engine::PackedResult& result, std::string& text) const {
     const std::vector<std::int32_t>& ids = items_[result.index].ids;
+    const std::vector<std::uint8_t>& parts = items_[result.index].parts;
     Json list = Json::array();
     for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!parts.empty() && parts[i] == 0) continue;
       const std::vector<Ranked> ranked = ranking(result, i);
       const std::string name = token_name(loaded_, ids[i]);
       list.push_back({{"token", name}, {"id", ids[i]},
                       {"labels", labels_json(loaded_.model->contract, ranked)}});
       text += std::to_string(result.index) + "\t" + name + labels_text(loaded_.model->contract, ranked) + "\n";
+    }
+    return list;
+  }
+
+  Json answers(const engine::PackedResult& result, std::string& text) const {
+    const InputItem& item = items_[result.index];
+    for (std::size_t i = 0; i < item.ids.size(); ++i) ranking(result, i);  // refuses what is not finite
+    const std::span logits(result.runner.logits(result.first_logits), 2 * item.ids.size());
+    Json list = Json::array();
+    for (const AnswerSpan& span : best_spans(logits, item.parts, options_.longest_answer, top_k_)) {
+      const std::vector<std::int32_t> ids(item.ids.begin() + static_cast<std::ptrdiff_t>(span.first),
+                                          item.ids.begin() + static_cast<std::ptrdiff_t>(span.last) + 1);
+      const std::string words = need_tokenizer(loaded_).decode(ids);
+      char number[16];
+      std::snprintf(number, sizeof number, "%.4f", span.probability);
+      list.push_back({{"text", words}, {"probability", span.probability}, {"first_token", span.first},
+                      {"last_token", span.last}});
+      text += std::to_string(result.index) + "\t" + words + "\t" + number + "\n";
     }
     return list;
   }
@@ -109,27 +142,36 @@ class Printer {
 void add_classify_options(CLI::App& app, ClassifyOptions& options) {
   add_model_options(app, options.model);
   add_input_options(app, options.input, Pairs::yes);
-  app.add_option("--top-k", options.top_k, "labels of each text or token, most probable first (all; of a token 1)")
+  app.add_option("--top-k", options.top_k, "labels of each text or token, answers of each question, most probable first (all; of a token 1, of a question 1)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
-  app.add_flag("--multi-label", options.multi_label, "labels do not exclude each other: sigmoid, not softmax");
+  app.add_option("--max-answer-tokens", options.longest_answer, "tokens of an answer to a question at most (15)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
+  app.add_flag("--multi-label", options.multi_label, "labels do not exclude each other: sigmoid, not softmax (the model's, else no)");
   app.add_option("--output", options.output, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.footer("examples:\n  quern classify -m MODEL -p \"a fine film\"\n"
              "  quern classify -m MODEL -p \"A man sleeps.\" --pair \"A man is awake.\"\n"
-             "  quern classify -m MODEL -f texts.jsonl --output json");
+             "  quern classify -m MODEL -f texts.jsonl --output json\n"
+             "  quern classify -m QA_MODEL -p \"Who sleeps?\" --pair \"A man sleeps, a dog does not.\"");
 }
 
 }  // namespace
 
 int cmd_classify(const std::vector<std::string>& arguments) {
-  CLI::App app("Prints the labels of texts, or of each of their tokens, with probabilities.", "quern classify");
+  CLI::App app("Prints the labels of texts or of each of their tokens, or the answers to questions, with probabilities.",
+               "quern classify");
   ClassifyOptions options;
   add_classify_options(app, options);
   if (parse_arguments(app, arguments)) return 0;
   const LoadedModel loaded = load_model(options.model);
-  if (loaded.model->contract.head.kind != contract::HeadKind::classify)
+  const contract::HeadKind kind = loaded.model->contract.head.kind;
+  if (!contract::has_labels(kind))
     base::reject(loaded.model->weights.where(), "the model has no classification head");
   const std::vector<InputItem> items =
       read_inputs(loaded, options.input, context_length(loaded, options.model));
+  for (const InputItem& item : items)
+    if (kind == contract::HeadKind::span && std::find(item.parts.begin(), item.parts.end(), 2) == item.parts.end())
+      base::reject(item.where, "the model finds answers in a text: give the question with -p and the text with --pair "
+                   "(in JSON lines \"text\" and \"pair\")");
   std::vector<engine::PackedSequence> sequences;
   for (const InputItem& item : items) sequences.push_back({item.ids, item.types});
   catch_signals();

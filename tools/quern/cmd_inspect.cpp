@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "contract/describe.hpp"
 #include "contract/json.hpp"
+#include "contract/tensors.hpp"
 #include "convert/inspect_config.hpp"
 #include "model/model.hpp"
 
@@ -39,6 +40,12 @@ Inspected inspect_model(const std::string& path) {
   return result;
 }
 
+// Without a weight file: what one would hold.
+void print_expected(const contract::Contract& contract) {
+  for (const contract::TensorSpec& tensor : contract::expected_tensors(contract))
+    std::cout << tensor.name << "\t-\t" << tensor.rows << " x " << tensor.columns << "\t-\n";
+}
+
 void print_tensors(const Inspected& inspected) {
   for (const weights::TensorView& tensor : inspected.tensors)
     std::cout << tensor.name << "\t" << tensor.format->name << "\t" << tensor.rows << " x " << tensor.columns << "\t"
@@ -55,7 +62,7 @@ int cmd_inspect(const std::vector<std::string>& arguments) {
   app.add_option("--recipe", options.recipe_file, "with --config: a recipe file beside the built-in ones");
   app.add_option("--arch-as", options.arch_as, "with --config: the recipe to use");
   app.add_flag("--json", options.json, "one JSON object instead of tables");
-  app.add_flag("--tensors", options.tensors, "list the tensors: name, format, shape, bytes");
+  app.add_flag("--tensors", options.tensors, "list the tensors: name, format, shape, bytes (of a configuration: name and shape)");
   if (parse_arguments(app, arguments)) return 0;
   if (options.model.empty() == options.config.empty())
     base::usage_error("quern inspect", "give one of -m MODEL and --config config.json");
@@ -65,7 +72,9 @@ int cmd_inspect(const std::vector<std::string>& arguments) {
   } else {
     inspected.contract = convert::inspect_config(options.config, options.recipe_file, options.arch_as);
   }
-  if (options.tensors)
+  if (options.tensors && !options.config.empty())
+    print_expected(inspected.contract);
+  else if (options.tensors)
     print_tensors(inspected);
   else
     std::cout << (options.json ? contract::describe_json(inspected.contract, inspected.stored)

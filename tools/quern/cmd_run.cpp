@@ -198,6 +198,16 @@ Answer generate(engine::Session& session, const Run& run, const Task& task) {
   return builder.finish(reason);
 }
 
+// The n-th sample of a prompt: as `-s SEED+n` gives it alone.
+Answer sample(engine::Session& session, const Run& run, const Task& task, std::size_t n) {
+  if (n == 0) return generate(session, run, task);
+  SamplingOptions options = run.options.sampling;
+  options.seed = static_cast<std::int64_t>((run.samplers.options().seed + n) & static_cast<std::uint64_t>(INT64_MAX));
+  const SamplerMaker samplers(run.loaded, options, run.options.special);
+  run.printer.next();
+  return generate(session, {run.loaded, run.options, samplers, run.printer, run.cache, run.constraint}, task);
+}
+
 void add_times(engine::PhaseTimes& sum, const engine::PhaseTimes& one) {
   sum.encode_seconds += one.encode_seconds;
   sum.encode_tokens += one.encode_tokens;
@@ -221,7 +231,8 @@ void answer(engine::Session& session, const Run& run, const Task& task, std::siz
   run.printer.begin(task.name, task.echo);
   std::vector<Answer> answers;
   if (searches) answers = search(session, run, task);
-  else answers.push_back(generate(session, run, task));
+  for (std::size_t n = 0; !searches && n < task.plan.beams.n_return && (n == 0 || !interrupted()); ++n)
+    answers.push_back(sample(session, run, task, n));
   engine::Timings timings = engine::collect_timings(*run.loaded.model, session);  // before 256 MiB are read below
   if (run.options.json() && !run.options.no_timings && sum.read_bandwidth == 0 && !interrupted())
     sum.read_bandwidth = engine::measure_read_bandwidth(*run.loaded.pool);
@@ -271,6 +282,8 @@ int cmd_run(const std::vector<std::string>& arguments) {
   const bool own = depends_on_length(loaded.model->contract);
   const std::size_t n_beams = tasks.front().plan.beams.n_beams;
   check_search(options, n_beams, samplers);
+  if (n_beams == 1 && options.generation.n_return > 1 && samplers.greedy())
+    base::usage_error("--num-return-sequences", "the best tokens make one answer: sample (--temp) or search (--num-beams)");
   const std::optional<AnswerForm> form = make_form(grammar, loaded, tasks.front(), options);
   const std::unique_ptr<grammar::Matcher> matcher = form ? form->matcher() : nullptr;
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string_view>
@@ -117,16 +118,30 @@ engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOpt
   return session;
 }
 
-std::string read_input(const std::string& path) {
-  if (path != "-") return base::read_text_file(path, kMaxInputBytes);
+namespace {
+
+std::string read_stream(std::istream& stream, const std::string& where) {
   std::string text;
   std::array<char, 65536> chunk{};
-  while (std::cin.read(chunk.data(), chunk.size()), std::cin.gcount() > 0) {
-    text.append(chunk.data(), static_cast<std::size_t>(std::cin.gcount()));
-    if (text.size() > kMaxInputBytes)
-      base::reject("standard input", base::cat("more than ", kMaxInputBytes, " bytes"));
+  while (stream.read(chunk.data(), chunk.size()), stream.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > kMaxInputBytes) base::reject(where, base::cat("more than ", kMaxInputBytes, " bytes"));
   }
   return text;
+}
+
+}  // namespace
+
+std::string read_input(const std::string& path) {
+  if (path == "-") return read_stream(std::cin, "standard input");
+  // Pipes and devices (the shell's <(command) is one) are read to their end; files are checked as ever.
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const bool is_stream = std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);
+  if (error || !is_stream) return base::read_text_file(path, kMaxInputBytes);
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) base::reject(base::printable(path), "cannot be opened");
+  return read_stream(stream, base::printable(path));
 }
 
 std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size, const char* what) {

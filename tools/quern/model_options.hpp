@@ -49,7 +49,7 @@ std::size_t context_length(const LoadedModel& loaded, const ModelOptions& option
 // Whitespace-separated decimal ids, checked against [0, vocab_size); `what` they are, for error lines.
 std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size,
                                         const char* what = "token id");
-// A file, or standard input for "-".
+// A file, a pipe or device to its end, or standard input for "-".
 std::string read_input(const std::string& path);
 
 }  // namespace quern::tool

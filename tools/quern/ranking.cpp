@@ -17,7 +17,8 @@ std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activatio
   std::vector<Ranked> ranked;
   for (const std::size_t i : sampling::best_indexes(scores, k)) {
     const double score = scores[i];
-    ranked.push_back({i, activation == Activation::softmax ? std::exp(score) : 1 / (1 + std::exp(-score))});
+    if (activation == Activation::none) ranked.push_back({i, score});
+    else ranked.push_back({i, activation == Activation::softmax ? std::exp(score) : 1 / (1 + std::exp(-score))});
   }
   return ranked;
 }

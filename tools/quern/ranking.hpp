@@ -10,10 +10,10 @@ namespace quern::tool {
 
 struct Ranked {
   std::size_t index;
-  double probability;
+  double probability;  // of Activation::none: the number itself
 };
 
-enum class Activation { softmax, sigmoid };
+enum class Activation { softmax, sigmoid, none };
 
 // The k best, best first (equal ones by index). Input error of `where` when a logit is not finite.
 std::vector<Ranked> rank(std::span<const float> logits, std::size_t k, Activation activation,

@@ -35,7 +35,7 @@ void add_search_options(CLI::App& app, engine::GenerationRequest& request) {
          [&request](const std::string& word) { request.early_stopping = engine::early_stopping_of(word); },
          "true, false or never: when a search with all its answers ends (the model's, else false)")
       ->check(CLI::IsMember({"true", "false", "never"}))->group("Search and length");
-  app.add_option("--num-return-sequences", request.n_return, "answers of a search, best first (1)")
+  app.add_option("--num-return-sequences", request.n_return, "answers of a search, best first, or so many samples (1)")
       ->check(CLI::Range(std::int64_t{1}, contract::kMaxBeams))->group("Search and length");
   add_count(app, "--no-repeat-ngram-size", request.no_repeat_ngram, 0, kMost,
             "no run of so many tokens comes twice (the model's, else 0: off)");

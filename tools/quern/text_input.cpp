@@ -66,13 +66,15 @@ std::vector<TextRecord> read_records(const InputOptions& options) {
   return records;
 }
 
-void append(InputItem& item, const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& types) {
+void append(InputItem& item, const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& types,
+            std::uint8_t part = 0) {
   item.ids.insert(item.ids.end(), ids.begin(), ids.end());
   item.types.insert(item.types.end(), types.begin(), types.end());
+  item.parts.insert(item.parts.end(), ids.size(), part);
 }
 
-void append(InputItem& item, const std::vector<std::int32_t>& ids, std::int32_t type) {
-  append(item, ids, std::vector<std::int32_t>(ids.size(), type));
+void append_text(InputItem& item, const std::vector<std::int32_t>& ids, std::int32_t type, std::uint8_t part) {
+  append(item, ids, std::vector<std::int32_t>(ids.size(), type), part);
 }
 
 class Encoder {
@@ -120,9 +122,9 @@ class Encoder {
     const contract::TokenizerDescription& d = description_;
     std::vector<std::int32_t> text = bare(record, record.text), none;
     cut(record, text, none, d.prefix_ids.size() + d.suffix_ids.size());
-    InputItem item{record.where, {}, {}};
+    InputItem item{record.where, {}, {}, {}};
     append(item, d.prefix_ids, d.prefix_types);
-    append(item, text, d.text_type);
+    append_text(item, text, d.text_type, 1);
     append(item, d.suffix_ids, d.suffix_types);
     return item;
   }
@@ -131,11 +133,11 @@ class Encoder {
     const contract::PairTemplate& p = *description_.pair;
     std::vector<std::int32_t> first = bare(record, record.text), second = bare(record, *record.pair);
     cut(record, first, second, p.prefix_ids.size() + p.middle_ids.size() + p.suffix_ids.size());
-    InputItem item{record.where, {}, {}};
+    InputItem item{record.where, {}, {}, {}};
     append(item, p.prefix_ids, p.prefix_types);
-    append(item, first, p.first_type);
+    append_text(item, first, p.first_type, 1);
     append(item, p.middle_ids, p.middle_types);
-    append(item, second, p.second_type);
+    append_text(item, second, p.second_type, 2);
     append(item, p.suffix_ids, p.suffix_types);
     return item;
   }
@@ -148,7 +150,7 @@ class Encoder {
 };
 
 InputItem ids_of_line(std::string_view line, const std::string& where, std::size_t vocab_size) {
-  InputItem item{where, {}, {}};
+  InputItem item{where, {}, {}, {}};
   for (std::size_t at = 0; at < line.size();) {
     if (line[at] == ' ' || line[at] == '\t') {
       ++at;

@@ -2,6 +2,7 @@
 // order they came.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ void add_input_options(CLI::App& app, InputOptions& options, Pairs pairs);
 struct InputItem {
   std::string where;                      // "line 3", for messages
   std::vector<std::int32_t> ids, types;   // with the tokens that the tokenizer puts around text
+  // What each token is of: 0 such a token, 1 the text, 2 its pair; empty for lines of ids.
+  std::vector<std::uint8_t> parts;
 };
 
 // Input errors name the line. At most `max_tokens` ids each: longer text is cut before its closing tokens,

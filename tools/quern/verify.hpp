@@ -26,6 +26,8 @@ inline void raise_to(double& worst, double error) {
   if (!(error <= worst)) worst = error;
 }
 
+std::string scientific(double value);  // "1.2e-05"; verify_run.cpp
+
 // verify_run.cpp: pseudo-random inputs, the same on every run.
 std::vector<std::int32_t> sample_ids(const VerifyContext& context, std::size_t n, unsigned seed = 1);
 // Of the encoder beside a decoder; empty without one.
@@ -61,6 +63,7 @@ CheckResult check_cache_bytes(const VerifyContext& context);  // measured = form
 CheckResult check_positions(const VerifyContext& context);    // trained length and both neighbours, prefix offset
 // verify_kernels.cpp
 CheckResult check_matmul(const VerifyContext& context);       // active ISA against float64, this model's shapes
+// verify_attention.cpp: the same of attention, latent attention and the branches of sparse attention
 CheckResult check_attention(const VerifyContext& context);
 
 }  // namespace quern::tool

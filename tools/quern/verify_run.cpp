@@ -1,11 +1,18 @@
 // How the checks of `quern verify` run a model of any kind: pseudo-random inputs in, one row per position out.
 
+#include <cstdio>
 #include <cstring>
 #include <random>
 
 #include "verify.hpp"
 
 namespace quern::tool {
+
+std::string scientific(double value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%.1e", value);
+  return text;
+}
 
 std::vector<std::int32_t> sample_ids(const VerifyContext& context, std::size_t n, unsigned seed) {
   std::mt19937 random(seed);

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Options of the commands where they are wrong or out of the ordinary: unknown ones name the nearest, words are not
+called numbers out of range, inputs may be pipes and devices, several samples of one prompt."""
+import json
+import pathlib
+import subprocess
+import tempfile
+
+from harness import CONVERT, QUERN, SOURCE, check, run
+
+FIXTURES, ENCODERS = SOURCE / "tests/data/fixtures", SOURCE / "tests/data/encoders"
+
+
+def suggestions(model):
+    for command, wrong, right in ((["run", "-m", model], "--tempe", "--temp"), (["run", "-m", model], "--num-beems=3", "--num-beams"),
+                                  (["embed", "-m", model], "--poolling", "--pooling"), (["inspect", model], "--tensor", "--tensors")):
+        text = run(QUERN, *command, wrong, expect=2).stderr.decode()
+        check(f"did you mean {right}?" in text and text.count("\n") == 1, f"{wrong}: {text}")
+    text = run(CONVERT, FIXTURES / "llama2", "/nowhere", "--dry-runn", expect=2).stderr.decode()
+    check("did you mean --dry-run?" in text, text)
+    text = run(QUERN, "run", "-m", model, "--xyzzy-plugh", expect=2).stderr.decode()
+    check("did you mean" not in text and "--xyzzy-plugh" in text, text)
+    text = run(QUERN, "run", "-m", model, "-t", "four", expect=2).stderr.decode()
+    check("is not a number" in text, text)
+    text = run(QUERN, "run", "-m", model, "-t", "99999", expect=2).stderr.decode()
+    check("not in range" in text, text)
+
+
+def shell(command):
+    result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
+    check(result.returncode == 0, f"{command}: {result.stderr.decode()}")
+    return result.stdout
+
+
+def pipes(model, embedder):
+    plain = run(QUERN, "embed", "-m", embedder, "-p", "the cat").stdout
+    check(shell(f"{QUERN} embed -m {embedder} -f <(echo the cat)") == plain, "embed from a substituted process")
+    check(shell(f"echo the cat | {QUERN} embed -m {embedder} -f /dev/stdin") == plain, "embed from /dev/stdin")
+    ids = ["-n", "4", "--temp", "0", "--output", "ids", "--no-timings"]
+    (model.parent / "ids").write_text("5 6 7\n")
+    plain = run(QUERN, "run", "-m", model, "--ids-file", model.parent / "ids", *ids).stdout
+    check(shell(f"{QUERN} run -m {model} --ids-file <(echo 5 6 7) {' '.join(ids)}") == plain, "ids from a pipe")
+    endless = run(QUERN, "embed", "-m", embedder, "-f", "/dev/zero", expect=3).stderr.decode()
+    check("more than" in endless, endless)
+    run(QUERN, "embed", "-m", embedder, "-f", "/tmp", expect=3)
+
+
+def samples(model):
+    (model.parent / "ids").write_text("5 6 7\n")
+    base = [QUERN, "run", "-m", model, "--ids-file", model.parent / "ids", "-n", 6, "--no-timings", "--output"]
+    several = json.loads(run(*base, "json", "--temp", 1.5, "-s", 11, "--num-return-sequences", 3).stdout)["sequences"]
+    alone = [json.loads(run(*base, "json", "--temp", 1.5, "-s", 11 + n).stdout) for n in range(3)]
+    check([s["ids"] for s in several] == [a["ids"] for a in alone], f"{several} are not the samples one by one")
+    check(len({tuple(s["ids"]) for s in several}) > 1, "all samples are the same")
+    lines = run(*base, "ids", "--temp", 1.5, "-s", 11, "--num-return-sequences", 3).stdout.decode().splitlines()
+    check([line.split() for line in lines] == [list(map(str, a["ids"])) for a in alone], f"{lines}")
+    refused = run(*base, "ids", "--num-return-sequences", 3, "--temp", 0, expect=2).stderr.decode()
+    check("--num-return-sequences" in refused, refused)
+
+
+def patterns(folder):
+    wrong = run(CONVERT, FIXTURES / "llama2", folder / "none", "q8", "--tensor-type", "ffn_up=f32", expect=2).stderr.decode()
+    check("no tensor's name matches" in wrong, wrong)
+    run(CONVERT, FIXTURES / "llama2", folder / "none", "q8", "--tensor-type", "up_proj=f32", "--dry-run")
+
+
+def tensors_of_config(model):
+    listed = run(QUERN, "inspect", "--config", FIXTURES / "llama2/config.json", "--tensors").stdout.decode().splitlines()
+    stored = run(QUERN, "inspect", model, "--tensors").stdout.decode().splitlines()
+    shape = lambda line: (line.split("\t")[0], line.split("\t")[2])
+    check([shape(a) for a in listed] == [shape(b) for b in stored], "tensors of a configuration")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        model, embedder = folder / "m", folder / "e"
+        run(CONVERT, FIXTURES / "llama2", model, "f32")
+        run(CONVERT, ENCODERS / "embed", embedder, "f32")
+        suggestions(model)
+        pipes(model, embedder)
+        samples(model)
+        patterns(folder)
+        tensors_of_config(model)
+    print("suggestions, pipes and devices, samples, patterns, tensors of a configuration")
+
+
+main()
