@@ -25,7 +25,10 @@ class TopP : public Filter {
       : p_(p), min_keep_(min_keep), head_(vocab_size) {}
 
   void apply(Candidates& candidates, Step&) override {
-    const Candidates::Weights weights = candidates.weights();
+    const double total = candidates.total_weight();
+    candidates.keep_heavy(p_ * total, min_keep_);
+    Candidates::Weights weights = candidates.weights();
+    weights.total = total;
     if (candidates.sorted()) {
       double sum = 0;
       std::size_t n = 0;
@@ -98,18 +101,9 @@ class TopNSigma : public Filter {
   explicit TopNSigma(double n) : n_(n) {}
 
   void apply(Candidates& candidates, Step&) override {
-    const std::span<const Candidate> list = candidates.list();
-    const double best = candidates.best().logit;
-    double sums[4] = {}, squares[4] = {};  // of the distances from the best
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const double distance = list[i].logit - best;
-      sums[i % 4] += distance;
-      squares[i % 4] += distance * distance;
-    }
-    const auto size = static_cast<double>(list.size());
-    const double mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / size;
-    const double square = ((squares[0] + squares[1]) + (squares[2] + squares[3])) / size;
-    candidates.keep_at_least(best - n_ * std::sqrt(std::max(square - mean * mean, 0.0)));
+    const Candidates::Distances of = candidates.distances();
+    const double variance = std::max(of.mean_square - of.mean * of.mean, 0.0);
+    candidates.keep_at_least(candidates.best().logit - n_ * std::sqrt(variance));
   }
 
  private:
