@@ -19,7 +19,7 @@ base::MarkedText marked(std::string text, Trust trust);
 
 struct Data {
   // big: an integer that 64 bits do not hold; its digits are in `text`.
-  enum class Kind { none, boolean, integer, big, real, text, list, object };
+  enum class Kind { none, boolean, integer, real, text, list, object, big };
   using Member = std::pair<base::MarkedText, Data>;
 
   Data() = default;

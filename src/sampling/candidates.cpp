@@ -49,7 +49,7 @@ void add_lanes(double (&sums)[4], const float (&block)[kBlock]) {
 void weigh(const float* logits, std::size_t n, float top, float scale, float (&block)[kBlock]) {
   for (std::size_t i = 0; i < n; ++i) block[i] = (logits[i] - top) * scale;
   for (std::size_t i = n; i < kBlock; ++i) block[i] = kLeastExponent;
-  for (float& x : block) x = fast_exp(x);
+  fast_exp_all(block);
   for (std::size_t i = 0; i < n; ++i) block[i] = logits[i] == kNever ? 0 : block[i];
   for (std::size_t i = n; i < kBlock; ++i) block[i] = 0;
 }
@@ -187,7 +187,7 @@ Candidates::Weights Candidates::weights() {
     float block[kBlock];
     for (std::size_t i = 0; i < n; ++i) block[i] = (all[begin + i].logit - top) * scale;
     for (std::size_t i = n; i < kBlock; ++i) block[i] = kLeastExponent;
-    for (float& x : block) x = fast_exp(x);
+    fast_exp_all(block);
     for (std::size_t i = 0; i < n; ++i) weights_[begin + i] = block[i];
     for (std::size_t i = n; i < kBlock; ++i) block[i] = 0;
     add_lanes(sums, block);

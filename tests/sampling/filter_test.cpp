@@ -288,6 +288,12 @@ TEST_CASE("the exponential of whole rows is exact to 2e-7", "[filters]") {
     worst = std::max(worst, std::fabs(sampling::fast_exp(argument) - exact) / exact);
   }
   CHECK(worst < 2e-7);
+  float block[64];
+  for (std::size_t i = 0; i < 64; ++i) block[i] = -0.37F * static_cast<float>(i * i) / 10;
+  float all[64];
+  std::copy(block, block + 64, all);
+  sampling::fast_exp_all(all);
+  for (std::size_t i = 0; i < 64; ++i) CHECK(all[i] == sampling::fast_exp(block[i]));
   CHECK(sampling::fast_exp(0) == 1);
   CHECK(sampling::fast_exp(-1e30F) < 1e-37F);
 }
