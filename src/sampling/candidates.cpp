@@ -256,6 +256,53 @@ void Candidates::keep_heavy(double weight, std::size_t least) {
   }
 }
 
+void Candidates::leave_least_of_top(double threshold) {
+  QUERN_ASSERT(is_row());
+  const double least = threshold * total_weight(), top = best().logit;
+  // A little below the logit that has this weight: the weights themselves decide.
+  const auto low = static_cast<float>(top + temperature_ * (std::log(least) - 1e-3));
+  std::vector<Candidate>& above = top_;
+  above.clear();
+  visit_at_least(row_, &low, [&](std::int32_t id, float logit) {
+    if (above.size() < kMostTop && std::exp((logit - top) / temperature_) >= least) above.push_back({logit, id});
+  });
+  if (above.size() < 2) return;
+  std::iter_swap(std::max_element(above.begin(), above.end(), before), above.end() - 1);
+  above.pop_back();
+  for (const Candidate& c : above) row_[static_cast<std::size_t>(c.id)] = kNever;
+  best_known_ = false;
+}
+
+Candidates::Surprise Candidates::surprise() {
+  const double top = best().logit;
+  if (!is_row()) {
+    const Weights weights = this->weights();
+    Surprise out{list_.size(), weights.total, 0};
+    for (std::size_t i = 0; i < list_.size(); ++i)
+      out.weighted += weights.each[i] * ((list_[i].logit - top) / temperature_);
+    return out;
+  }
+  const float scale = weight_scale();
+  Surprise out{0, 0, 0};
+  for (std::size_t begin = 0; begin < row_.size(); begin += kBlock) {
+    float block[kBlock], logarithms[kBlock] = {};
+    const std::size_t n = std::min(kBlock, row_.size() - begin);
+    weigh(&row_[begin], n, static_cast<float>(top), scale, block);
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool there = row_[begin + i] != kNever;
+      out.n += there ? 1 : 0;
+      logarithms[i] = there ? (row_[begin + i] - static_cast<float>(top)) * scale : 0;
+    }
+    double sums[4] = {}, weighted[4] = {};
+    add_lanes(sums, block);
+    for (std::size_t i = 0; i < kBlock; ++i) block[i] *= logarithms[i];
+    add_lanes(weighted, block);
+    out.total += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    out.weighted += (weighted[0] + weighted[1]) + (weighted[2] + weighted[3]);
+  }
+  return out;
+}
+
 Candidates::Distances Candidates::distances() {
   const double best = this->best().logit;
   double sums[4] = {}, squares[4] = {}, counts[4] = {};

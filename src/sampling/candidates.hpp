@@ -56,6 +56,15 @@ class Candidates {
   std::int32_t id_at(double share);
   // Of a row: a list of so many of the best that they weigh `weight` and are `least` or more. A list stays.
   void keep_heavy(double weight, std::size_t least);
+  // Of a row: takes away those with a probability of `threshold` (above 1 / kMostTop) or more, but for the
+  // least of them.
+  void leave_least_of_top(double threshold);
+  // How many there are, the sum of the weights, and that of each times its logarithm.
+  struct Surprise {
+    std::size_t n;
+    double total, weighted;
+  };
+  Surprise surprise();
   // Distances of the logits from the best: their means.
   struct Distances {
     double mean, mean_square;

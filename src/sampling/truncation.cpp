@@ -38,9 +38,9 @@ class TopP : public Filter {
       return;
     }
     const std::span<const Candidate> list = candidates.list();
-    const double best = candidates.best().logit, temperature = candidates.temperature();
+    const double best = candidates.best().logit, scale = 1 / candidates.temperature();
     head_.keep(candidates, weights, {p_, false, min_keep_},
-               [&](std::size_t i) { return (best - list[i].logit) / temperature; });
+               [&](std::size_t i) { return (best - list[i].logit) * scale; });
   }
 
  private:
@@ -79,11 +79,11 @@ class Typical : public Filter {
   void apply(Candidates& candidates, Step&) override {
     const Candidates::Weights weights = candidates.weights();
     const std::span<const Candidate> list = candidates.list();
-    const double best = candidates.best().logit, temperature = candidates.temperature();
-    const auto log_weight = [&](std::size_t i) { return (list[i].logit - best) / temperature; };
-    double mean = 0;
-    for (std::size_t i = 0; i < list.size(); ++i) mean += weights.each[i] * log_weight(i);
-    mean /= weights.total;
+    const double best = candidates.best().logit, scale = 1 / candidates.temperature();
+    const auto log_weight = [&](std::size_t i) { return (list[i].logit - best) * scale; };
+    double sums[4] = {};
+    for (std::size_t i = 0; i < list.size(); ++i) sums[i % 4] += weights.each[i] * log_weight(i);
+    const double mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / weights.total;
     head_.keep(candidates, weights, {p_, true, min_keep_},
                [&](std::size_t i) { return std::fabs(mean - log_weight(i)); });
   }
