@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/json_integers.hpp"
 #include "base/strings.hpp"
 
 namespace quern::base {
@@ -15,14 +16,18 @@ constexpr int kMaxDepth = 128;
 // Builds the document from parse events, so that depth and duplicate keys are checked on the way.
 class Builder : public nlohmann::json_sax<Json> {
  public:
-  explicit Builder(std::string_view where) : where_(where) {}
+  Builder(std::string_view where, bool any_integers) : where_(where), any_integers_(any_integers) {}
   Json take() { return std::move(root_); }
 
   bool null() override { return add(Json(nullptr)); }
   bool boolean(bool value) override { return add(Json(value)); }
   bool number_integer(number_integer_t value) override { return add(Json(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return add(Json(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (any_integers_ && value > static_cast<number_unsigned_t>(INT64_MAX)) return add_digits(std::to_string(value));
+    return add(Json(value));
+  }
   bool number_float(number_float_t value, const string_t& text) override {
+    if (any_integers_ && text.find_first_of(".eE") == std::string::npos) return add_digits(text);
     if (!std::isfinite(value)) reject(where_, "number out of range", printable(text, 40));
     return add(Json(value));
   }
@@ -72,6 +77,11 @@ class Builder : public nlohmann::json_sax<Json> {
     place(std::move(value));
     return true;
   }
+  bool add_digits(const std::string& digits) {
+    constexpr std::size_t kMaxDigits = 4300;
+    if (digits.size() > kMaxDigits) reject(where_, "number out of range", printable(digits, 40));
+    return add(Json::binary({digits.begin(), digits.end()}));
+  }
   bool open(Json value) {
     if (levels_.size() >= kMaxDepth) reject(where_, cat("nesting > ", kMaxDepth));
     Json* placed = place(std::move(value));
@@ -84,6 +94,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   std::string where_;
+  bool any_integers_;
   Json root_;
   std::vector<Level> levels_;
 };
@@ -92,13 +103,25 @@ std::string kind_of(const Json& value) { return value.type_name(); }
 
 }  // namespace
 
-Json parse_json(std::string_view text, std::string_view where) {
+namespace {
+
+Json parse(std::string_view text, std::string_view where, bool any_integers) {
   // The parser would take a NUL for the end of the text and ignore what follows.
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) reject(cat(where, ":", nul), "NUL byte in JSON");
-  Builder builder(where);
+  Builder builder(where, any_integers);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view where) {
+  return parse(text, where, false);
+}
+
+Json parse_json_of_any_integers(std::string_view text, std::string_view where) {
+  return parse(text, where, true);
 }
 
 JsonObject::JsonObject(const Json& value, std::string path) : value_(&value), path_(std::move(path)) {

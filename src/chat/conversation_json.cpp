@@ -135,13 +135,37 @@ Entry entry_of(const Json& value, const std::string& path) {
   return entry;
 }
 
+Json messages_json(const Conversation& conversation) {
+  Json array = Json::array();
+  for (std::size_t i = 0; i < conversation.size(); ++i)
+    array.push_back(message_json(conversation.messages()[i], conversation.span(i)));
+  return array;
+}
+
+Conversation conversation_of(const Json& messages, const std::string& path) {
+  if (!messages.is_array()) base::reject(path, "not an array");
+  Conversation conversation;
+  std::vector<TokenSpan> spans;
+  bool all = true;  // spans are those of the first messages
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::string place = cat(path, "[", i, "]");
+    Entry entry = entry_of(messages[i], place);
+    conversation.add(std::move(entry.message));
+    if (entry.span && (!all || (!spans.empty() && entry.span->begin < spans.back().end)))
+      base::reject(place, "tokens of messages overlap or are missing before");
+    all = entry.span.has_value();
+    if (entry.span) spans.push_back(*entry.span);
+  }
+  conversation.set_spans(std::move(spans));
+  return conversation;
+}
+
 }  // namespace
 
-std::string write_conversation(const Conversation& conversation) {
+std::string write_conversation(const Conversation& conversation, std::span<const Conversation> branches) {
   Json document;
-  document["messages"] = Json::array();
-  for (std::size_t i = 0; i < conversation.size(); ++i)
-    document["messages"].push_back(message_json(conversation.messages()[i], conversation.span(i)));
+  document["messages"] = messages_json(conversation);
+  for (const Conversation& branch : branches) document["branches"].push_back(messages_json(branch));
   // As deep as it will lie in the document, where nesting is limited too.
   const Json wrapped = base::parse_json(cat("{\"settings\": ", conversation.settings(), "}"), "settings");
   if (wrapped.size() != 1 || !wrapped.begin()->is_object()) base::reject("settings", "not a JSON object");
@@ -149,29 +173,22 @@ std::string write_conversation(const Conversation& conversation) {
   return contract::print_json(document);
 }
 
-Conversation read_conversation(std::string_view json, std::string_view where) {
+WrittenConversation read_conversation(std::string_view json, std::string_view where) {
   const Json document = base::parse_json(json, where);
   JsonObject object(document, cat(where, ": "));
-  const Json& messages = object.get("messages");
-  if (!messages.is_array()) base::reject(object.path_of("messages"), "not an array");
-  Conversation conversation;
-  std::vector<TokenSpan> spans;
-  bool all = true;  // spans are those of the first messages
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const std::string path = cat(object.path_of("messages"), "[", i, "]");
-    Entry entry = entry_of(messages[i], path);
-    conversation.add(std::move(entry.message));
-    if (entry.span && (!all || (!spans.empty() && entry.span->begin < spans.back().end)))
-      base::reject(path, "tokens of messages overlap or are missing before");
-    all = entry.span.has_value();
-    if (entry.span) spans.push_back(*entry.span);
+  WrittenConversation out;
+  out.conversation = conversation_of(object.get("messages"), object.path_of("messages"));
+  if (const Json* branches = object.find("branches")) {
+    const std::string path = object.path_of("branches");
+    if (!branches->is_array()) base::reject(path, "not an array");
+    for (std::size_t i = 0; i < branches->size(); ++i)
+      out.branches.push_back(conversation_of((*branches)[i], cat(path, "[", i, "]")));
   }
-  conversation.set_spans(std::move(spans));
   const Json& settings = object.get("settings");
   if (!settings.is_object()) base::reject(object.path_of("settings"), "not an object");
-  conversation.set_settings(settings.dump());
+  out.conversation.set_settings(settings.dump());
   object.finish();
-  return conversation;
+  return out;
 }
 
 }  // namespace quern::chat

@@ -8,7 +8,6 @@
 #include "base/json_reader.hpp"
 #include "base/round_up.hpp"
 #include "base/strings.hpp"
-#include "chat/conversation_json.hpp"
 
 namespace quern::chat {
 
@@ -62,8 +61,8 @@ Header parse_header(base::Bytes bytes, std::string_view where) {
 }  // namespace
 
 void save_session_file(const std::filesystem::path& path, const Conversation& conversation,
-                       const engine::Session* session) {
-  const std::string json = write_conversation(conversation);
+                       const engine::Session* session, std::span<const Conversation> branches) {
+  const std::string json = write_conversation(conversation, branches);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.version = kSessionFileVersion;
@@ -99,7 +98,7 @@ void SessionFile::parse(base::Bytes bytes) {
   const base::Bytes json = base::checked_slice(bytes, sizeof(Header), header.json_bytes, where_);
   if (base::xxh3(json) != header.json_checksum)
     base::reject(where_, "session file is damaged: checksum of its text differs");
-  conversation_ = read_conversation(base::as_text(json), where_);
+  text_ = read_conversation(base::as_text(json), where_);
   if (header.snapshot_bytes == 0) return;
   const base::Bytes padding = bytes.subspan(sizeof(Header) + json.size()).first(
       header.snapshot_offset - sizeof(Header) - json.size());

@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/mapped_file.hpp"
-#include "chat/conversation.hpp"
+#include "chat/conversation_json.hpp"
 #include "engine/snapshot.hpp"
 
 namespace quern::chat {
@@ -17,7 +19,7 @@ inline constexpr std::uint32_t kSessionFileVersion = 1;
 
 // Atomically, mode 0600, synced. session: nullptr (or one that holds nothing) leaves the snapshot out.
 void save_session_file(const std::filesystem::path& path, const Conversation& conversation,
-                       const engine::Session* session);
+                       const engine::Session* session, std::span<const Conversation> branches = {});
 
 class SessionFile {
  public:
@@ -27,7 +29,8 @@ class SessionFile {
   // The same of bytes; `where` names them.
   SessionFile(base::Bytes bytes, std::string_view where);
 
-  const Conversation& conversation() const { return conversation_; }
+  const Conversation& conversation() const { return text_.conversation; }
+  const std::vector<Conversation>& branches() const { return text_.branches; }
   // Of the snapshot; none: the file has none.
   const std::optional<engine::SnapshotInfo>& snapshot() const { return info_; }
   // As engine::restore_snapshot(); without a snapshot the session becomes empty, and nothing is held.
@@ -38,7 +41,7 @@ class SessionFile {
 
   std::string where_;
   base::MappedFile file_;
-  Conversation conversation_;
+  WrittenConversation text_;
   base::Bytes snapshot_;
   std::optional<engine::SnapshotInfo> info_;
 };

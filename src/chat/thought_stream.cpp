@@ -72,27 +72,38 @@ bool ThoughtStream::at_start(bool last) {
   return true;
 }
 
-bool ThoughtStream::inside_thought(std::vector<AnswerPiece>& out) {
-  if (!begun_) {
+// Drops what stands before a thought's first word; false when more text is needed.
+bool ThoughtStream::before_thought() {
+  held_.erase(0, std::min(held_.find_first_not_of(kSpace), held_.size()));
+  // A thought may open with the mark that its prompt wrote already.
+  while (!marks_.open.empty() && held_.starts_with(marks_.open)) {
+    held_.erase(0, marks_.open.size());
     held_.erase(0, std::min(held_.find_first_not_of(kSpace), held_.size()));
-    if (held_.empty()) return false;
-    // A thought may open with the mark that its prompt wrote already.
-    if (!marks_.open.empty() && held_.starts_with(marks_.open)) {
-      held_.erase(0, marks_.open.size());
-      return true;
-    }
-    if (marks_.open.starts_with(held_)) return false;
   }
-  const std::size_t end = held_.find(marks_.close);
-  std::size_t ready = end != std::string::npos ? end : held_.size() - begun_mark(held_, marks_.close);
+  return !held_.empty() && !marks_.open.starts_with(held_);
+}
+
+bool ThoughtStream::inside_thought(std::vector<AnswerPiece>& out) {
+  if (!begun_ && !before_thought()) return false;
+  const std::size_t again = marks_.again.empty() ? std::string::npos : held_.find(marks_.again);
+  const std::size_t close = held_.find(marks_.close), end = std::min(close, again);
+  const std::size_t begun = std::max(begun_mark(held_, marks_.close), begun_mark(held_, marks_.again));
+  const std::size_t ready = end != std::string::npos ? end : held_.size() - begun;
   // White space at the end waits: it may belong to the closing mark.
   const std::size_t last = ready == 0 ? std::string::npos : held_.find_last_not_of(kSpace, ready - 1);
   const std::size_t shown = last == std::string::npos ? 0 : last + 1;
-  add(out, true, held_.substr(0, shown));
+  if (shown > 0) add(out, true, (std::exchange(again_, false) ? "\n\n" : "") + held_.substr(0, shown));
   begun_ = begun_ || shown > 0;
+  any_ = any_ || shown > 0;
   if (end == std::string::npos) {
     held_.erase(0, shown);
     return false;
+  }
+  if (end == again) {
+    held_.erase(0, end + marks_.again.size());
+    again_ = any_;
+    begun_ = false;
+    return true;
   }
   held_.erase(0, end + marks_.close.size());
   closed_ = true;
@@ -109,6 +120,7 @@ std::vector<AnswerPiece> ThoughtStream::finish() {
   }
   if (state_ == State::thought) {
     held_.erase(held_.find_last_not_of(kSpace) + 1);
+    if (!held_.empty() && again_) held_.insert(0, "\n\n");
     add(out, true, std::exchange(held_, {}));
   }
   held_.clear();

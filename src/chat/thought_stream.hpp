@@ -13,8 +13,11 @@ namespace quern::chat {
 // a mark that an answer only mentions is text.
 struct ThoughtMarks {
   std::string open, close;
-  // What may stand before an answer without thoughts and is no part of it, "" for nothing.
-  std::string answer;
+  // Of formats whose thoughts have a channel of their own, "" in others: what may stand before an answer
+  // without thoughts, and what lies between one thought and the next. No part of either.
+  std::string answer = {}, again = {};
+
+  bool channels() const { return !answer.empty(); }
 };
 
 struct AnswerPiece {
@@ -41,11 +44,13 @@ class ThoughtStream {
 
   bool step(std::vector<AnswerPiece>& out);
   bool at_start(bool last);
+  bool before_thought();
   bool inside_thought(std::vector<AnswerPiece>& out);
 
   ThoughtMarks marks_;
   State state_;
   bool begun_ = false, closed_ = false;  // the thought has text; it is over
+  bool any_ = false, again_ = false;     // some thought has text; the next one begins a paragraph
   std::string held_;
 };
 

@@ -44,6 +44,8 @@ std::string type_name(const Value& v) {
       return "Macro";
     case ObjectKind::loop:
       return "LoopContext";
+    case ObjectKind::big_integer:
+      return "int";
     case ObjectKind::function:
       break;
   }

@@ -181,6 +181,8 @@ Value arithmetic(Interpreter& run, Op op, const Value& a, const Value& b) {
   std::int64_t i = 0, j = 0;
   const bool left_int = as_integer(a, i), right_int = as_integer(b, j);
   if (left_int && right_int) return integers(op, i, j);
+  const bool any_big = as_big(a) != nullptr || as_big(b) != nullptr;
+  if (any_big && (left_int || as_big(a) != nullptr) && (right_int || as_big(b) != nullptr)) overflow(op);
   double x = 0, y = 0;
   if (to_double(a, x) && to_double(b, y)) return floats(op, x, y);
   if (op == Op::add) return added(run, a, b);
@@ -196,6 +198,12 @@ Value arithmetic(Interpreter& run, Op op, const Value& a, const Value& b) {
 Value negate(Interpreter& run, const Value& value, bool keep_sign) {
   if (is_undefined(value)) run.undefined_used(value);
   if (const double* d = std::get_if<double>(&value)) return keep_sign ? *d : -*d;
+  if (const BigInteger* big = as_big(value)) {
+    if (keep_sign) return value;
+    if (big->digits == "9223372036854775808") return INT64_MIN;
+    const bool negative = big->digits.starts_with('-');
+    return static_cast<Object*>(run.heap().make<BigInteger>(negative ? big->digits.substr(1) : "-" + big->digits));
+  }
   std::int64_t i = 0;
   if (!as_integer(value, i))
     throw Fault(

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/json_reader.hpp"
+#include "base/json_integers.hpp"
 #include "base/strings.hpp"
 
 namespace quern::jinja {
@@ -14,9 +14,11 @@ Data convert(const base::Json& json, std::string_view where, Trust trust) {
   Data out;
   if (json.is_boolean()) return Data::of(json.get<bool>());
   if (json.is_string()) return Data::of(json.get_ref<const std::string&>(), trust);
-  if (json.is_number_unsigned() &&
-      json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
-    base::reject(where, "integer out of range", json.dump(), "64-bit integers");
+  if (json.is_binary()) {
+    out.kind = Data::Kind::big;
+    out.text.text.assign(json.get_binary().begin(), json.get_binary().end());
+    return out;
+  }
   if (json.is_number_integer()) return Data::of(json.get<std::int64_t>());
   if (json.is_number_float()) {
     out.kind = Data::Kind::real;
@@ -69,7 +71,7 @@ Data Data::of(std::vector<Data> items) {
 }
 
 Data Data::parse(std::string_view json, std::string_view where, Trust trust) {
-  return convert(base::parse_json(json, where), where, trust);
+  return convert(base::parse_json_of_any_integers(json, where), where, trust);
 }
 
 const Data* Data::find(std::string_view key) const {

@@ -18,7 +18,8 @@ enum class Trust { trusted, untrusted };
 base::MarkedText marked(std::string text, Trust trust);
 
 struct Data {
-  enum class Kind { none, boolean, integer, real, text, list, object };
+  // big: an integer that 64 bits do not hold; its digits are in `text`.
+  enum class Kind { none, boolean, integer, real, text, list, object, big };
   using Member = std::pair<base::MarkedText, Data>;
 
   Data() = default;
@@ -28,8 +29,7 @@ struct Data {
   static Data of(std::string value, Trust trust) { return of(marked(std::move(value), trust)); }
   static Data of(std::vector<Data> items);
 
-  // JSON text; its strings, keys too, get `trust`. Input errors name `where`: base/json_reader.hpp,
-  // and integers beyond 64 bits.
+  // JSON text; its strings, keys too, get `trust`. Input errors name `where`: base/json_reader.hpp.
   static Data parse(std::string_view json, std::string_view where, Trust trust);
 
   const Data* find(std::string_view key) const;  // member of an object, nullptr when absent

@@ -1,5 +1,6 @@
 // Filters that lay out text: indent, center, truncate, wordwrap.
 #include <algorithm>
+#include <utility>
 
 #include "base/strings.hpp"
 #include "jinja/access.hpp"
@@ -8,6 +9,7 @@
 #include "jinja/operators.hpp"
 #include "jinja/print.hpp"
 #include "jinja/text_tools.hpp"
+#include "jinja/word_wrap.hpp"
 
 namespace quern::jinja {
 
@@ -90,8 +92,42 @@ Value filter_truncate(Interpreter& run, const Value& v, Arguments& a) {
   return run.heap().text(builder, text.markup);
 }
 
-constexpr Filter kFilters[] = {
-    {"center", filter_center}, {"indent", filter_indent}, {"truncate", filter_truncate}};
+Value filter_wordwrap(Interpreter& run, const Value& v, Arguments& a) {
+  a.bind("wordwrap", {"width", "break_long_words", "wrapstring", "break_on_hyphens"});
+  const Text& text = need_text(run, v, "wordwrap");
+  const Text line_end("\n");
+  const Text& between = a.text(2) != nullptr ? *a.text(2) : line_end;
+  const std::int64_t width = a.integer_or(0, 79);
+  if (width <= 0 && !text.bytes.empty()) throw Fault(base::cat("wordwrap: invalid width ", width, " (must be > 0)"));
+  const WrapStyle style{static_cast<std::size_t>(width), flag(run, a, 1, true), flag(run, a, 3, true)};
+  run.heap().burn_bytes(8 * text.bytes.size());
+  TextBuilder builder;
+  bool first = true;
+  for (const LineRange& line : split_lines(text)) {
+    std::vector<std::uint32_t> codes;
+    std::vector<std::size_t> places;  // of the characters' bytes, and the end
+    for (std::size_t at = line.begin; at < line.end;) {
+      const Character c = character_at(text.bytes, at);
+      codes.push_back(c.code);
+      places.push_back(at);
+      at += c.bytes;
+    }
+    places.push_back(line.end);
+    if (!std::exchange(first, false)) builder.append(between);
+    bool begins = true;
+    for (const CharRange& part : wrapped_lines(codes, style)) {
+      if (!std::exchange(begins, false)) builder.append(between);
+      builder.append(text, places[part.begin], places[part.end]);
+      run.heap().check_text(builder.size());
+    }
+  }
+  return run.heap().text(builder, between.markup);
+}
+
+constexpr Filter kFilters[] = {{"center", filter_center},
+                               {"indent", filter_indent},
+                               {"truncate", filter_truncate},
+                               {"wordwrap", filter_wordwrap}};
 
 }  // namespace
 

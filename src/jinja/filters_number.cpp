@@ -21,6 +21,7 @@ Value filter_abs(Interpreter& run, const Value& v, Arguments& a) {
   a.bind("abs", {});
   if (is_undefined(v)) run.undefined_used(v);
   if (const double* d = std::get_if<double>(&v)) return std::fabs(*d);
+  if (const BigInteger* big = as_big(v)) return big->digits.starts_with('-') ? negate(run, v, false) : v;
   std::int64_t i = 0;
   if (!as_integer(v, i)) throw Fault(base::cat("bad operand type for abs(): '", type_name(v), "'"));
   return i < 0 ? negate(run, i, false) : Value(i);
@@ -36,8 +37,8 @@ Value filter_int(Interpreter& run, const Value& v, Arguments& a) {
     if (base != 0 && (base < 2 || base > 36)) throw Fault("int: base must be >= 2 and <= 36, or 0");
     if (parse_integer(text->bytes, static_cast<int>(base), i)) return i;
     if (parse_float(text->bytes, d) && std::isfinite(d)) return truncated(d);
-  } else if (as_integer(v, i)) {
-    return i;
+  } else if (as_integer(v, i) || as_big(v) != nullptr) {
+    return as_big(v) != nullptr ? v : i;
   } else if (const double* real = std::get_if<double>(&v)) {
     if (std::isinf(*real)) throw Fault("cannot convert float infinity to integer");
     if (!std::isnan(*real)) return truncated(*real);
@@ -95,6 +96,10 @@ Value filter_round(Interpreter& run, const Value& v, Arguments& a) {
   std::int64_t i = 0;
   if (!to_double(v, d))
     throw Fault(base::cat("type ", type_name(v), " doesn't define __round__ method"));
+  if (method == "common" && as_big(v) != nullptr) {
+    if (precision < 0) throw Fault("round: integer beyond 64 bits");
+    return v;
+  }
   if (method == "common")
     return as_integer(v, i) ? rounded_integer(i, precision) : Value(rounded(d, precision));
   if (precision < -300 || precision > 300) throw Fault("round: precision out of range");

@@ -231,6 +231,10 @@ class Percent {
 
   void integer(const Spec& spec, const Value& value) {
     std::int64_t i = 0;
+    if (const BigInteger* big = as_big(value); big != nullptr && is_decimal(spec)) {
+      const bool negative = big->digits.starts_with('-');
+      return digits(spec, big->digits.substr(negative ? 1 : 0), negative);
+    }
     if (const double* d = std::get_if<double>(&value);
         d != nullptr && spec.type != 'x' && spec.type != 'X' && spec.type != 'o') {
       if (!std::isfinite(*d)) throw Fault("cannot convert float infinity or NaN to integer");
@@ -239,14 +243,18 @@ class Percent {
       throw Fault(cat("%", std::string(1, spec.type), " format: a number is required, not ",
                       type_name(value)));
     }
-    const bool decimal = spec.type == 'd' || spec.type == 'i' || spec.type == 'u';
-    std::string digits = digits_of(i, decimal ? 'd' : spec.type);
+    digits(spec, digits_of(i, is_decimal(spec) ? 'd' : spec.type), i < 0);
+  }
+
+  static bool is_decimal(const Spec& spec) { return spec.type == 'd' || spec.type == 'i' || spec.type == 'u'; }
+
+  void digits(const Spec& spec, std::string digits, bool negative) {
     if (spec.precision > static_cast<std::int64_t>(digits.size())) {
       run_.heap().check_text(static_cast<std::size_t>(spec.precision));
       digits.insert(0, static_cast<std::size_t>(spec.precision) - digits.size(), '0');
     }
-    std::string sign = sign_of(spec, i < 0);
-    if (spec.alternate && !decimal) sign += std::string("0") + spec.type;
+    std::string sign = sign_of(spec, negative);
+    if (spec.alternate && !is_decimal(spec)) sign += std::string("0") + spec.type;
     pad(spec, Text(digits), sign, spec.zero);
   }
 

@@ -138,6 +138,8 @@ Value Interpreter::from_data(const Data& data) {
       return data.boolean;
     case Data::Kind::integer:
       return data.integer;
+    case Data::Kind::big:
+      return static_cast<Object*>(heap_.make<BigInteger>(data.text.text));
     case Data::Kind::real:
       return data.real;
     case Data::Kind::text:

@@ -63,6 +63,7 @@ void json_text(TextBuilder& out, const Text& text, bool ascii) {
 }
 
 std::string json_number(const Value& value) {
+  if (const BigInteger* big = as_big(value)) return big->digits;
   if (const double* d = std::get_if<double>(&value))
     return std::isnan(*d)   ? "NaN"
            : std::isinf(*d) ? (*d < 0 ? "-Infinity" : "Infinity")
@@ -87,7 +88,7 @@ class Writer {
     if (const bool* b = std::get_if<bool>(&value)) return out_.append(*b ? "true" : "false");
     if (const List* list = as_list(value)) return write_list(*list);
     if (const Dict* dict = as_dict(value)) return write_dict(*dict);
-    if (is_undefined(value) || as_object(value) != nullptr)
+    if (is_undefined(value) || (as_object(value) != nullptr && as_big(value) == nullptr))
       throw Fault(base::cat("Object of type ", type_name(value), " is not JSON serializable"));
     out_.append(json_number(value));
   }
@@ -115,7 +116,7 @@ class Writer {
 
   void write_key(const Value& key) {
     if (const Text* text = as_text(key)) return json_text(out_, *text, style_.ascii);
-    if (as_object(key) != nullptr || is_undefined(key))
+    if (is_undefined(key) || (as_object(key) != nullptr && as_big(key) == nullptr))
       throw Fault(base::cat("keys must be str, int, float, bool or None, not ", type_name(key)));
     out_.append("\"");
     write(key);

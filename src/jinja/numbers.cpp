@@ -59,6 +59,11 @@ bool to_double(const Value& v, double& out) {
     out = *d;
     return true;
   }
+  if (const BigInteger* big = as_big(v)) {
+    out = std::strtod(big->digits.c_str(), nullptr);
+    if (!std::isfinite(out)) throw Fault("int too large to convert to float");
+    return true;
+  }
   std::int64_t i = 0;
   if (!as_integer(v, i)) return false;
   out = static_cast<double>(i);

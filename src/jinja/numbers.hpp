@@ -8,7 +8,7 @@
 
 namespace quern::jinja {
 
-bool to_double(const Value& v, double& out);  // a bool, int or float
+bool to_double(const Value& v, double& out);  // a bool, int or float; a Fault beyond float's range
 
 // White space around, a sign, single underscores between digits, a prefix of the base (base 0:
 // any). False when it is none; a Fault beyond 64 bits.

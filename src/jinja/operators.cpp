@@ -1,5 +1,9 @@
 #include "jinja/operators.hpp"
 
+#include <cmath>
+#include <compare>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -14,7 +18,7 @@ namespace {
 
 bool is_number(const Value& v) {
   return std::holds_alternative<bool>(v) || std::holds_alternative<std::int64_t>(v) ||
-         std::holds_alternative<double>(v);
+         std::holds_alternative<double>(v) || as_big(v) != nullptr;
 }
 
 // A bool, int or float without loss: 64 bits of fraction on x86, and on ARM 113.
@@ -23,6 +27,29 @@ long double exact(const Value& v) {
   std::int64_t i = 0;
   as_integer(v, i);
   return static_cast<long double>(i);
+}
+
+// Two texts of digits, each perhaps behind a minus.
+std::partial_ordering order_of_digits(std::string_view a, std::string_view b) {
+  const bool negative = a.starts_with('-');
+  if (negative != b.starts_with('-')) return negative ? std::partial_ordering::less : std::partial_ordering::greater;
+  if (negative) std::swap(a, b);
+  return a.size() != b.size() ? a.size() <=> b.size() : a.compare(b) <=> 0;
+}
+
+// Of two numbers; exact, whatever their kinds.
+std::partial_ordering order_of(const Value& a, const Value& b) {
+  const BigInteger *x = as_big(a), *y = as_big(b);
+  if (x == nullptr && y == nullptr) return exact(a) <=> exact(b);
+  if (x == nullptr) return 0 <=> order_of(b, a);
+  if (y != nullptr) return order_of_digits(x->digits, y->digits);
+  const double* d = std::get_if<double>(&b);
+  if (d != nullptr && std::isnan(*d)) return std::partial_ordering::unordered;
+  if (d != nullptr && std::isinf(*d)) return 0 <=> *d;
+  if (d == nullptr || std::fabs(*d) < 0x1p62) return order_of_digits(x->digits, "0");  // beyond it on its side
+  char digits[400];
+  std::snprintf(digits, sizeof digits, "%.0f", *d);
+  return order_of_digits(x->digits, digits);
 }
 
 bool equal_lists(Interpreter& run, const List& a, const List& b) {
@@ -58,7 +85,7 @@ bool ordered(Interpreter& run, const Value& a, const Value& b, bool or_equal, st
   run.heap().burn(1);
   if (is_undefined(a)) run.undefined_used(a);
   if (is_undefined(b)) run.undefined_used(b);
-  if (is_number(a) && is_number(b)) return or_equal ? exact(a) <= exact(b) : exact(a) < exact(b);
+  if (is_number(a) && is_number(b)) return or_equal ? order_of(a, b) <= 0 : order_of(a, b) < 0;
   const Text *s = as_text(a), *t = as_text(b);
   if (s != nullptr && t != nullptr) {
     run.heap().burn_bytes(std::min(s->bytes.size(), t->bytes.size()));
@@ -77,6 +104,7 @@ bool ordered(Interpreter& run, const Value& a, const Value& b, bool or_equal, st
 std::size_t hash_of(Interpreter& run, const Value& v) {
   const Interpreter::Deeper deeper(run);
   if (const Text* text = as_text(v)) return std::hash<std::string>()(text->bytes);
+  if (const BigInteger* big = as_big(v)) return std::hash<double>()(std::strtod(big->digits.c_str(), nullptr));
   if (is_number(v)) return std::hash<double>()(static_cast<double>(exact(v)));
   if (is_none(v)) return 1;
   if (is_undefined(v)) return 2;
@@ -99,7 +127,7 @@ constexpr std::size_t kIndexed = 12;  // from so many keys on a dictionary has a
 bool equal(Interpreter& run, const Value& a, const Value& b) {
   const Interpreter::Deeper deeper(run);
   run.heap().burn(1);
-  if (is_number(a) && is_number(b)) return exact(a) == exact(b);
+  if (is_number(a) && is_number(b)) return order_of(a, b) == 0;
   if (a.index() != b.index()) return false;
   if (const Text* text = as_text(a)) {
     run.heap().burn_bytes(text->bytes.size());

@@ -118,6 +118,8 @@ void repr_object(Interpreter& run, TextBuilder& out, const Value& value, Object&
       auto& loop = static_cast<Loop&>(object);
       return out.append(base::cat("<LoopContext ", loop.index0 + 1, "/", loop.length(run), ">"));
     }
+    case ObjectKind::big_integer:
+      return out.append(static_cast<const BigInteger&>(object).digits);
     default:
       return out.append(base::cat("<", type_name(value), " object>"));
   }

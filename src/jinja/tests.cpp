@@ -26,7 +26,7 @@ std::int64_t remainder(Interpreter& run, const Value& v, const Value& by) {
 }
 
 bool is_integer(const Value& v) {
-  return std::holds_alternative<std::int64_t>(v);
+  return std::holds_alternative<std::int64_t>(v) || as_big(v) != nullptr;
 }
 
 template <Op op>

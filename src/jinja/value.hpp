@@ -37,7 +37,8 @@ enum class ObjectKind {
   macro,
   function,
   loop,
-  group
+  group,
+  big_integer
 };
 
 struct Object {
@@ -85,6 +86,12 @@ struct Namespace final : Object {
   std::vector<std::pair<std::string, Value>> attributes;
 };
 
+// An integer that 64 bits do not hold, as JSON may have one: it is printed and compared, not reckoned with.
+struct BigInteger final : Object {
+  explicit BigInteger(std::string d) : Object(ObjectKind::big_integer), digits(std::move(d)) {}
+  std::string digits;  // a minus perhaps, then digits that do not begin with 0
+};
+
 // A method with its object, or a function of the environment.
 struct Function final : Object {
   using Body = std::function<Value(Interpreter&, Arguments&)>;
@@ -126,7 +133,10 @@ inline const List* as_list(const Value& v) {  // tuples too
 inline const Dict* as_dict(const Value& v) {
   return as_kind<Dict>(v, ObjectKind::dict);
 }
-// int or bool as Python counts them.
+inline const BigInteger* as_big(const Value& v) {
+  return as_kind<BigInteger>(v, ObjectKind::big_integer);
+}
+// int or bool as Python counts them, where 64 bits hold it.
 inline bool as_integer(const Value& v, std::int64_t& out) {
   if (const bool* b = std::get_if<bool>(&v)) {
     out = *b ? 1 : 0;

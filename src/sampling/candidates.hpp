@@ -48,6 +48,28 @@ class Candidates {
     double total;
   };
   Weights weights();
+  // The sum alone; what is still a row stays one, if it is a long one.
+  double total_weight();
+  // Whether this is still a long row: then id_at() is there instead of a list to draw from.
+  bool is_row() const { return !gathered_ && row_.size() > kFew; }
+  // The id where the weights of a row, summed up by id, first exceed `share` (below 1) of their total.
+  std::int32_t id_at(double share);
+  // Of a row: a list of so many of the best that they weigh `weight` and are `least` or more. A list stays.
+  void keep_heavy(double weight, std::size_t least);
+  // Of a row: takes away those with a probability of `threshold` (above 1 / kMostTop) or more, but for the
+  // least of them.
+  void leave_least_of_top(double threshold);
+  // How many there are, the sum of the weights, and that of each times its logarithm.
+  struct Surprise {
+    std::size_t n;
+    double total, weighted;
+  };
+  Surprise surprise();
+  // Distances of the logits from the best: their means.
+  struct Distances {
+    double mean, mean_square;
+  };
+  Distances distances();
 
   void sort();
   void keep_best(std::size_t k);        // the best k of them, sorted
@@ -65,8 +87,11 @@ class Candidates {
   void change_all(Change change);
 
  private:
+  static constexpr std::size_t kFew = 4096;  // no more candidates than these are weighed by std::exp
+
   void gather();
   void settle_temperature();
+  float weight_scale() const;
   static float bounded(double logit) {
     constexpr double kLargest = std::numeric_limits<float>::max();
     return static_cast<float>(std::clamp(logit, -kLargest, kLargest));
@@ -75,15 +100,19 @@ class Candidates {
   std::span<float> row_;
   bool gathered_ = false, sorted_ = false;
   double temperature_ = 1;
+  bool best_known_ = false;
+  Candidate best_{};
   std::vector<Candidate> list_;
   std::vector<Candidate> top_;
   std::vector<double> weights_;
+  std::vector<double> block_weights_;  // of a row: a sum for each block
   std::vector<std::uint32_t> slots_;  // of change(): 1 + index in ids; all zero between calls
 };
 
 template <class Keep>
 void Candidates::keep_if(Keep keep) {
   gather();
+  best_known_ = false;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < list_.size(); ++i)
     if (keep(i)) list_[kept++] = list_[i];
@@ -93,6 +122,7 @@ void Candidates::keep_if(Keep keep) {
 template <class Change>
 void Candidates::change(std::span<const std::int32_t> ids, Change change) {
   settle_temperature();
+  best_known_ = false;
   if (!gathered_) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const auto id = static_cast<std::size_t>(ids[i]);
@@ -115,7 +145,7 @@ void Candidates::change_all(Change change) {
   gather();
   for (std::size_t i = 0; i < list_.size(); ++i) list_[i].logit = bounded(change(i));
   temperature_ = 1;
-  sorted_ = false;
+  sorted_ = best_known_ = false;
 }
 
 }  // namespace quern::sampling

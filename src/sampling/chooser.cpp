@@ -19,6 +19,7 @@ std::size_t draw(const Candidates::Weights& weights, Random& random) {
 class Draw : public Chooser {
  public:
   std::int32_t choose(Candidates& candidates, Random& random) override {
+    if (candidates.is_row()) return candidates.id_at(random.uniform());
     const std::size_t place = draw(candidates.weights(), random);
     return candidates.list()[place].id;
   }
@@ -81,7 +82,7 @@ class MirostatTwo : public Mirostat {
  private:
   void truncate(Candidates& candidates) override {
     const double best = candidates.best().logit;
-    const double log_least = std::log(candidates.weights().total) - state.mu * std::log(2.0);
+    const double log_least = std::log(candidates.total_weight()) - state.mu * std::log(2.0);
     if (log_least > 0) return candidates.keep_best(1);  // even the best is too surprising
     candidates.keep_at_least(best + log_least * candidates.temperature());
   }

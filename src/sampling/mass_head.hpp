@@ -20,7 +20,10 @@ class MassHead {
     std::size_t min_keep;  // so many at least, 1 or more
   };
 
-  explicit MassHead(std::size_t vocab_size) { range_.reserve(vocab_size); }
+  explicit MassHead(std::size_t vocab_size) {
+    range_.reserve(vocab_size);
+    keys_.reserve(vocab_size);
+  }
 
   // Leaves the first candidates by (key, before()) that hold the share. key(place) >= 0 tells how
   // late a candidate comes; what lies beyond 40 nats has no mass to speak of and is one range.
@@ -29,10 +32,14 @@ class MassHead {
     const std::span<const Candidate> list = candidates.list();
     const auto n = static_cast<std::uint32_t>(list.size());
     double last_key = 0;
-    for (std::uint32_t i = 0; i < n; ++i) last_key = std::max(last_key, key(i));
+    keys_.clear();
+    for (std::uint32_t i = 0; i < n; ++i) {
+      keys_.push_back(key(i));
+      last_key = std::max(last_key, keys_.back());
+    }
     const double scale = last_key > 0 ? kRanges / std::min(last_key, 40.0) : 0;
     const auto range_of = [&](std::uint32_t i) {
-      return static_cast<std::size_t>(std::min(key(i) * scale, kRanges - 1.0));
+      return static_cast<std::size_t>(std::min(keys_[i] * scale, kRanges - 1.0));
     };
     masses_.fill(0);
     counts_.fill(0);
@@ -47,13 +54,13 @@ class MassHead {
     for (std::uint32_t i = 0; i < n; ++i)
       if (range_of(i) == last) range_.push_back(i);
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) {
-      const double ka = key(a), kb = key(b);
+      const double ka = keys_[a], kb = keys_[b];
       return ka != kb ? ka < kb : before(list[a], list[b]);
     };
     std::sort(range_.begin(), range_.end(), earlier);
     std::size_t taken = 0;
     while (taken < range_.size() && !head.reached(0, 0)) head.add(weights.each[range_[taken++]], 1);
-    const double end_key = taken > 0 ? key(range_[taken - 1]) : 0;
+    const double end_key = taken > 0 ? keys_[range_[taken - 1]] : 0;
     const Candidate end = taken > 0 ? list[range_[taken - 1]] : Candidate{};
     // A place is asked for before anything is moved there, so key() and list are still right.
     candidates.keep_if([&](std::size_t place) {
@@ -61,7 +68,7 @@ class MassHead {
       const std::size_t range = range_of(i);
       if (range != last) return range < last;
       if (taken == 0) return false;
-      const double k = key(i);
+      const double k = keys_[i];
       return k != end_key ? k < end_key : !before(end, list[i]);
     });
   }
@@ -97,6 +104,7 @@ class MassHead {
   Masses masses_;
   Counts counts_;
   std::vector<std::uint32_t> range_;
+  std::vector<double> keys_;
 };
 
 }  // namespace quern::sampling

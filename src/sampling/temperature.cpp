@@ -29,15 +29,10 @@ class DynamicTemperature : public Filter {
       : low_(std::max(0.0, temperature - range)), high_(temperature + range), exponent_(exponent) {}
 
   void apply(Candidates& candidates, Step&) override {
-    const std::span<const Candidate> list = candidates.list();
-    if (list.size() <= 1) return;
-    const Candidates::Weights weights = candidates.weights();
-    const double best = candidates.best().logit, temperature = candidates.temperature();
-    double mean = 0;  // log-weight
-    for (std::size_t i = 0; i < list.size(); ++i)
-      mean += weights.each[i] * ((list[i].logit - best) / temperature);
-    const double entropy = std::log(weights.total) - mean / weights.total;
-    const double most = std::log(static_cast<double>(list.size()));
+    const Candidates::Surprise surprise = candidates.surprise();
+    if (surprise.n <= 1) return;
+    const double entropy = std::log(surprise.total) - surprise.weighted / surprise.total;
+    const double most = std::log(static_cast<double>(surprise.n));
     const double part = std::pow(std::clamp(entropy / most, 0.0, 1.0), exponent_);
     scale(candidates, std::isfinite(part) ? low_ + (high_ - low_) * part : high_);
   }
@@ -53,6 +48,11 @@ class Xtc : public Filter {
       : probability_(probability), threshold_(threshold), min_keep_(min_keep) {}
 
   void apply(Candidates& candidates, Step& step) override {
+    const bool few = threshold_ * static_cast<double>(Candidates::kMostTop) > 1;  // so many can be above it
+    if (few && candidates.is_row() && min_keep_ <= 1) {
+      if (step.random.uniform() <= probability_) candidates.leave_least_of_top(threshold_);
+      return;
+    }
     const std::span<const Candidate> list = candidates.list();
     if (list.size() < 2 || step.random.uniform() > probability_) return;
     const Candidates::Weights weights = candidates.weights();

@@ -25,7 +25,10 @@ class TopP : public Filter {
       : p_(p), min_keep_(min_keep), head_(vocab_size) {}
 
   void apply(Candidates& candidates, Step&) override {
-    const Candidates::Weights weights = candidates.weights();
+    const double total = candidates.total_weight();
+    candidates.keep_heavy(p_ * total, min_keep_);
+    Candidates::Weights weights = candidates.weights();
+    weights.total = total;
     if (candidates.sorted()) {
       double sum = 0;
       std::size_t n = 0;
@@ -35,9 +38,9 @@ class TopP : public Filter {
       return;
     }
     const std::span<const Candidate> list = candidates.list();
-    const double best = candidates.best().logit, temperature = candidates.temperature();
+    const double best = candidates.best().logit, scale = 1 / candidates.temperature();
     head_.keep(candidates, weights, {p_, false, min_keep_},
-               [&](std::size_t i) { return (best - list[i].logit) / temperature; });
+               [&](std::size_t i) { return (best - list[i].logit) * scale; });
   }
 
  private:
@@ -76,11 +79,11 @@ class Typical : public Filter {
   void apply(Candidates& candidates, Step&) override {
     const Candidates::Weights weights = candidates.weights();
     const std::span<const Candidate> list = candidates.list();
-    const double best = candidates.best().logit, temperature = candidates.temperature();
-    const auto log_weight = [&](std::size_t i) { return (list[i].logit - best) / temperature; };
-    double mean = 0;
-    for (std::size_t i = 0; i < list.size(); ++i) mean += weights.each[i] * log_weight(i);
-    mean /= weights.total;
+    const double best = candidates.best().logit, scale = 1 / candidates.temperature();
+    const auto log_weight = [&](std::size_t i) { return (list[i].logit - best) * scale; };
+    double sums[4] = {};
+    for (std::size_t i = 0; i < list.size(); ++i) sums[i % 4] += weights.each[i] * log_weight(i);
+    const double mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / weights.total;
     head_.keep(candidates, weights, {p_, true, min_keep_},
                [&](std::size_t i) { return std::fabs(mean - log_weight(i)); });
   }
@@ -98,18 +101,9 @@ class TopNSigma : public Filter {
   explicit TopNSigma(double n) : n_(n) {}
 
   void apply(Candidates& candidates, Step&) override {
-    const std::span<const Candidate> list = candidates.list();
-    const double best = candidates.best().logit;
-    double sums[4] = {}, squares[4] = {};  // of the distances from the best
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const double distance = list[i].logit - best;
-      sums[i % 4] += distance;
-      squares[i % 4] += distance * distance;
-    }
-    const auto size = static_cast<double>(list.size());
-    const double mean = ((sums[0] + sums[1]) + (sums[2] + sums[3])) / size;
-    const double square = ((squares[0] + squares[1]) + (squares[2] + squares[3])) / size;
-    candidates.keep_at_least(best - n_ * std::sqrt(std::max(square - mean * mean, 0.0)));
+    const Candidates::Distances of = candidates.distances();
+    const double variance = std::max(of.mean_square - of.mean * of.mean, 0.0);
+    candidates.keep_at_least(candidates.best().logit - n_ * std::sqrt(variance));
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/file_lock.hpp"
 #include "base/mapped_file.hpp"
 #include "base/output_directory.hpp"
 #include "base/output_file.hpp"
@@ -80,6 +81,34 @@ TEST_CASE("output: a link stays a link, and what it points to is replaced") {
   CHECK_THROWS_AS(replace_file(dir.path / "loop", "x"), Error);
   CHECK_THROWS_AS(replace_file(dir.path / "sub", "x"), Error);
   CHECK(dir.n_entries() == 5);  // sub and four links
+}
+
+TEST_CASE("output: a locked file has one holder") {
+  const TempDir dir;
+  const fs::path file = dir.path / "chat", lock = dir.path / ".chat.lock";
+  {
+    const FileLock first(file);
+    CHECK(fs::exists(lock));
+    try {
+      const FileLock second(dir.path / "." / "chat");
+      FAIL("locked twice");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::environment);
+      CHECK(std::string(error.what()).find(cat("process ", ::getpid())) != std::string::npos);
+    }
+    CHECK(fs::exists(lock));
+    put(file, "text");
+    fs::create_symlink("chat", dir.path / "link");
+    CHECK_THROWS_AS(FileLock(dir.path / "link"), Error);
+    replace_file(file, "replaced");  // the lock does not belong to the file that was
+    CHECK_THROWS_AS(FileLock(file), Error);
+    const FileLock other(dir.path / "other");
+  }
+  CHECK_FALSE(fs::exists(lock));
+  put(lock, "77777\n");  // of a process that was killed
+  const FileLock again(file);
+  CHECK_THROWS_AS(FileLock(file), Error);
+  CHECK_THROWS_AS(FileLock(dir.path / "none" / "chat"), Error);
 }
 
 TEST_CASE("output: what is no regular file is written into") {

@@ -146,7 +146,7 @@ TEST_CASE("a conversation survives its JSON byte for byte", "[conversation]") {
   calls.fields_json = R"({"tool_calls": [{"function": {"name": "f"}}]})";
   c.add(calls);
   const std::string json = chat::write_conversation(c);
-  const Conversation read = chat::read_conversation(json, "x");
+  const Conversation read = chat::read_conversation(json, "x").conversation;
   CHECK(read.messages() == c.messages());
   CHECK(read.span(1) == c.span(1));
   CHECK(read.span(2) == c.span(2));
@@ -154,7 +154,20 @@ TEST_CASE("a conversation survives its JSON byte for byte", "[conversation]") {
   CHECK(chat::write_conversation(read) == json);
   CHECK(json.find("<|im_end|>") != std::string::npos);  // people can read it
   const Conversation none;
-  CHECK(chat::read_conversation(chat::write_conversation(none), "x") == none);
+  CHECK(chat::read_conversation(chat::write_conversation(none), "x").conversation == none);
+}
+
+TEST_CASE("branches are written beside the conversation", "[conversation]") {
+  const Conversation c = turns(3);
+  std::vector<Conversation> branches = {c.branch(3), turns(5, false), Conversation()};
+  branches[1].set_spans({{0, 4}});
+  const std::string json = chat::write_conversation(c, branches);
+  const chat::WrittenConversation read = chat::read_conversation(json, "x");
+  CHECK(read.conversation == c);
+  CHECK(read.branches == branches);
+  CHECK(chat::write_conversation(read.conversation, read.branches) == json);
+  CHECK(chat::write_conversation(c) == chat::write_conversation(c, {}));
+  CHECK(chat::write_conversation(c).find("branches") == std::string::npos);
 }
 
 TEST_CASE("settings are an object of the caller's", "[conversation]") {
@@ -163,7 +176,7 @@ TEST_CASE("settings are an object of the caller's", "[conversation]") {
   for (int i = 0; i < 124; ++i) deep += "[";
   deep += std::string(124, ']') + "}";
   c.set_settings(deep);
-  CHECK(chat::read_conversation(chat::write_conversation(c), "x").settings().size() > 240);
+  CHECK(chat::read_conversation(chat::write_conversation(c), "x").conversation.settings().size() > 240);
   for (const char* bad : {"", "[]", "1", "{", "{}, \"messages\": []", "{} }"}) {
     c.set_settings(bad);
     CHECK_THROWS_AS(chat::write_conversation(c), base::Error);
@@ -197,6 +210,8 @@ TEST_CASE("JSON that is no conversation is refused", "[conversation]") {
     refused("[{" + m + ", \"tokens\": " + span + "}]");
   refused("[{" + m + ", \"tokens\": [0, 5]}, {" + m + ", \"tokens\": [4, 6]}]");
   refused("[{" + m + "}, {" + m + ", \"tokens\": [4, 6]}]");
+  for (const char* branches : {"{}", "1", "[{}]", "[1]", "[[1]]", "[[{\"role\": \"user\"}]]"})
+    refused("[]", std::string(", \"branches\": ") + branches + ", \"settings\": {}");
   refused("[]", "");
   refused("[]", ", \"settings\": []");
   refused("[]", ", \"settings\": {}, \"more\": 1");

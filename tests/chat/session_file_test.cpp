@@ -148,6 +148,18 @@ TEST_CASE("a session file without a snapshot holds the words alone", "[session_f
   CHECK(std::filesystem::file_size(s.path) < s.bytes.size());
 }
 
+TEST_CASE("a session file keeps branches", "[session_file]") {
+  Saved s;
+  const std::vector<Conversation> branches = {s.conversation.branch(2), s.conversation};
+  chat::save_session_file(s.path, s.conversation, &s.session, branches);
+  const SessionFile file(s.path);
+  CHECK(file.conversation() == s.conversation);
+  REQUIRE(file.branches().size() == 2);
+  CHECK(file.branches()[0].messages() == branches[0].messages());
+  CHECK(file.branches()[1].messages() == branches[1].messages());
+  CHECK(file.restore(s.fresh).n_tokens == s.session.tokens().size());
+}
+
 TEST_CASE("a session file is private, whole, the same for the same chat", "[session_file]") {
   Saved s;
   struct stat status{};

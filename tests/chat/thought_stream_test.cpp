@@ -13,7 +13,8 @@ using Pieces = std::vector<AnswerPiece>;
 const ThoughtMarks kThink{"<think>", "</think>", ""};
 const ThoughtMarks kChannels{"<|channel|>analysis<|message|>",
                              "<|end|><|start|>assistant<|channel|>final<|message|>",
-                             "<|channel|>final<|message|>"};
+                             "<|channel|>final<|message|>",
+                             "<|end|><|start|>assistant<|channel|>analysis<|message|>"};
 
 void append(Pieces& all, const Pieces& more) {
   for (const AnswerPiece& piece : more) {
@@ -57,6 +58,18 @@ const std::vector<Case>& cases() {
       {kChannels, false, "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>so",
        {{true, "hm"}, {false, "so"}}},
       {kChannels, false, "<|channel|>final<|message|>so", {{false, "so"}}},
+      {kChannels, false,
+       "<|channel|>analysis<|message|>hm <|end|><|start|>assistant<|channel|>analysis<|message|> or\n\nso"
+       "<|end|><|start|>assistant<|channel|>final<|message|>yes",
+       {{true, "hm\n\nor\n\nso"}, {false, "yes"}}},
+      {kChannels, false,
+       "<|channel|>analysis<|message|><|end|><|start|>assistant<|channel|>analysis<|message|>hm<|end|><|start|>ass",
+       {{true, "hm<|end|><|start|>ass"}}},
+      {kChannels, false,
+       "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>analysis<|message|>\n"
+       "<|end|><|start|>assistant<|channel|>final<|message|>",
+       {{true, "hm"}}},
+      {kChannels, true, "cut<|end|><|start|>assistant<|channel|>analysis<|message|>of", {{true, "cut\n\nof"}}},
       {{"", "", ""}, false, "<think>x</think>", {{false, "<think>x</think>"}}},
   };
   return all;

@@ -232,6 +232,47 @@ TEST_CASE("dry equals its reference, with breakers of one token and of several",
   }
 }
 
+TEST_CASE("a long row is weighed and drawn from as its list would be", "[filters]") {
+  std::mt19937 random(21);
+  for (const Shape& shape : kShapes)
+    for (const double temperature : {1.0, 0.3, 2.5}) {
+      std::vector<float> row = row_of(shape, random);
+      const Choices all = choices_of(row);
+      Candidates candidates(row.size());
+      REQUIRE(candidates.start(row));
+      candidates.set_temperature(temperature);
+      CHECK(candidates.is_row() == (shape.n > 4096));
+      if (!candidates.is_row()) continue;
+      INFO("n " << shape.n << " width " << shape.width << " temperature " << temperature);
+      double best = -1e9, total = 0, sum = 0, squares = 0;
+      for (const Choice& c : all) best = std::max(best, c.logit);
+      std::map<std::int32_t, std::pair<double, double>> reach;  // of an id: the weights before it and with it
+      for (const Choice& c : all) {
+        const double before = total;
+        total += std::exp((c.logit - best) / temperature);
+        reach[c.id] = {before, total};
+        sum += c.logit - best;
+        squares += (c.logit - best) * (c.logit - best);
+      }
+      CHECK(std::fabs(candidates.total_weight() - total) < 1e-6 * total);
+      const auto n = static_cast<double>(all.size());
+      CHECK(std::fabs(candidates.distances().mean - sum / n) < 1e-9 * std::fabs(sum / n) + 1e-12);
+      CHECK(std::fabs(candidates.distances().mean_square - squares / n) < 1e-9 * squares / n + 1e-12);
+      for (double share = 0; share < 1; share = share < 0.5 ? share + 0.0137 : (1 + share * 3) / 4 + 1e-9) {
+        const std::int32_t id = candidates.id_at(share);
+        REQUIRE(reach.count(id) == 1);
+        CHECK(reach[id].first <= (share + 1e-6) * total);
+        CHECK(reach[id].second >= (share - 1e-6) * total);
+      }
+      CHECK(candidates.is_row());
+      const double weight = 0.9 * total;
+      candidates.keep_heavy(weight, 1);
+      double kept = 0;
+      for (const Candidate& c : candidates.list()) kept += std::exp((c.logit - best) / temperature);
+      CHECK(kept >= weight);
+    }
+}
+
 TEST_CASE("options that are off leave no sampler in the chain", "[filters]") {
   SamplerOptions off;
   off.top_k = 0, off.top_p = 1, off.min_p = 0, off.temperature = 1;
@@ -247,6 +288,12 @@ TEST_CASE("the exponential of whole rows is exact to 2e-7", "[filters]") {
     worst = std::max(worst, std::fabs(sampling::fast_exp(argument) - exact) / exact);
   }
   CHECK(worst < 2e-7);
+  float block[64];
+  for (std::size_t i = 0; i < 64; ++i) block[i] = -0.37F * static_cast<float>(i * i) / 10;
+  float all[64];
+  std::copy(block, block + 64, all);
+  sampling::fast_exp_all(all);
+  for (std::size_t i = 0; i < 64; ++i) CHECK(all[i] == sampling::fast_exp(block[i]));
   CHECK(sampling::fast_exp(0) == 1);
   CHECK(sampling::fast_exp(-1e30F) < 1e-37F);
 }

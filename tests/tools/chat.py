@@ -241,6 +241,26 @@ def sessions(trial):
     check(b"[1] user\nName a colour.\n[2] assistant\n" in shown, f"after kill -9: {shown!r}")
 
 
+def branches_and_locks(trial):
+    file = trial.folder / "branches.qs"
+    trial.greedy(["Name a colour.", "Another one.", "/branch 1", "And a third."], "--session", file)
+    listed = trial.greedy(["/branch list", "/branch go 1", "/show 3"], "--session", file)
+    check(b"branch 1: 4 messages" in listed.stdout and b"[3] user\nAnother one.\n" in listed.stdout, f"branches: {listed}")
+    check(b"1 branches" in listed.stderr, f"/load says how many: {listed.stderr!r}")
+
+    t = trial.terminal("--session", file)
+    t.prompt()
+    for options in (["--session", file], ["--session", file.parent / "." / file.name]):
+        refused = trial.greedy(["Hello"], *options, expect=4)
+        check(str(t.process.pid).encode() in refused.stderr and refused.stdout == b"", f"two chats on one file: {refused}")
+    trial.greedy(["Hello", f"/save {file}"], expect=4)
+    trial.greedy([f"/load {file}", "/show 1"])
+    t.process.kill()
+    t.process.wait()
+    trial.greedy(["/show 1"], "--session", file)  # a killed chat's lock is none
+    check([p.name for p in file.parent.glob(".branches.qs*")] == [], "something is left beside the session")
+
+
 def overflow(trial):
     for policy in ("truncate", "shift", "sinks"):
         result = trial.greedy(TURNS[:12], "-c", "256", "--on-overflow", policy)
@@ -339,7 +359,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         trial = Trial(pathlib.Path(name))
         parts = [typing_and_history, interruption, suspension_and_resize, hostile_model, plain_pipes, commands, editor,
-                 thoughts, no_format, sessions, overflow, roll_back]
+                 thoughts, no_format, sessions, branches_and_locks, overflow, roll_back]
         wanted = os.environ.get("QUERN_CHAT_PARTS", "").split()
         done = [part for part in parts if not wanted or part.__name__ in wanted]
         for part in done:

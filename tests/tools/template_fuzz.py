@@ -2,6 +2,8 @@
 """Random expressions and small templates, rendered by jinja2 and by quern: the same text, or an error in both.
 
 usage: template_fuzz.py BUILD_DIR [CASES [SEED]]      (2000 cases, seed 1)
+
+A third of the cases are put together of what chat templates of released models do with messages, tools and documents.
 """
 import copy
 import datetime
@@ -26,7 +28,48 @@ VARIABLES = {
     "yes": True, "no": False, "nil": None, "l": [3, 1, 2], "ls": ["b", "A", "c", "a"], "lm": [1, "x", None, 2.0, [1]], "le": [],
     "d": {"a": 1, "b": [1, 2], "items": "I", "c": {"x": "y"}}, "de": {},
     "ld": [{"k": "v", "n": 2}, {"k": "w", "n": 1}, {"k": "V"}], "q": "it's \"q\" <b>&\\ \t", "digits": "0042",
+    "big": 123456789012345678901234567890, "low": -9223372036854775809, "words": "well-known e-mail -- a_b's twenty-one--ten \u00e9t\u00e9-l\u00e0 x  y\tz",
+    "bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": True, "enable_thinking": False,
+    "documents": [{"title": "T", "text": "one\ntwo"}, {"title": "U", "text": "", "id": 7}],
+    "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Weather of a \"city\"\nin short", "parameters": {
+        "type": "object", "properties": {"city": {"type": "string", "description": "Z\u00fcrich <b>"}, "unit": {"type": "string", "enum": ["C", "F"], "default": "C"},
+                                         "days": {"type": "array", "items": {"type": "integer"}}, "items": {"type": ["string", "null"]},
+                                         "deep": {"type": "object", "properties": {"x": {"type": "number", "default": 1.5}}, "required": ["x"]}}, "required": ["city"]}}},
+              {"type": "function", "function": {"name": "bare", "description": "", "parameters": {"type": "object", "properties": {}}}}],
+    "messages": [
+        {"role": "system", "content": " Be brief. \n"}, {"role": "user", "content": "Hi <b>\nthere"},
+        {"role": "assistant", "content": "<think>\nadd \u00e9\n</think>\n\n2", "tool_calls": [
+            {"id": "abcDEF123", "type": "function", "function": {"name": "get_weather", "arguments": {"city": "Z\u00fcrich", "n": 1, "l": [1, {"a": None}], "t": True, "f": 0.5}}},
+            {"id": "x", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]},
+        {"role": "tool", "name": "get_weather", "tool_call_id": "abcDEF123", "content": "{\"t\": 21.5}"}, {"role": "tool", "tool_call_id": "x", "content": "ok"},
+        {"role": "user", "content": [{"type": "text", "text": "Part one. "}, {"type": "image"}, {"type": "text", "text": "two"}]},
+        {"role": "assistant", "content": None, "reasoning_content": " because \n", "prefix": False}],
 }
+# What templates ask of a message m, a tool t, a tool call c, and of all of them.
+OF_MESSAGE = r"""m.role; m['role']; m.content; m['content']; m.get('name'); m.get('name', 'none'); m.name; m.tool_calls; m['tool_calls']; m.reasoning_content; m.thinking
+m.content is string; m.content is none; m.content is not none and m.content|length > 0; m.content is mapping; m.content is iterable; m.content is sequence and m.content is not string; m.name is defined
+m.content|trim; m.content|string; m.content|string|trim; m.content if m.content is string else ''; (m.content or '')|string; m.content|tojson; m|tojson; m.content|default('none', true); m.content|length
+m.role == 'user'; m.role != 'assistant'; m.role in ['user', 'tool']; m.role not in ('system', 'tool'); 'tool_calls' in m; m.role|upper; m.role|title; m.role[0]; m.role[:1]|upper; m.role|capitalize
+(m.content|string).split('</think>')[-1]; (m.content|string).split('</think>', 1)[0].rstrip('\n').split('<think>')[-1].lstrip('\n'); (m.content|string).strip('\n'); '</think>' in (m.content|string)
+(m.content|string).startswith('<think>'); (m.content|string).replace('<', '&lt;'); (m.content|string).splitlines()|length; (m.content|string).split()|join('_'); (m.content|string).partition('</think>')[2]; (m.content|string).rsplit('\n', 1)[-1]
+(m.content|string).removeprefix('<think>').removesuffix('2'); (m.content|string)|indent(2); (m.content|string)|indent(2, true); (m.content|string)|truncate(9); (m.content|string)|wordwrap(7); (m.content|string).find('think'); (m.content|string)|replace('\n', ' ')
+m.content|selectattr('type', 'equalto', 'text')|map(attribute='text')|join(''); m.content|map(attribute='type')|join(','); m.content[0].text; m.content[0]['text']|default('?'); m.content[-1].type; (m.tool_calls or [])|length; m.tool_calls[0].function.name
+m.tool_calls|map(attribute='function.name')|list; (m.tool_calls or [])|map(attribute='id')|join('|'); m.get('tool_calls', [])|length; m.items()|list|length; m|length; m.keys()|list; m.values()|map('string')|list|length; m|items|list|length; m|dictsort|first
+loop.index; loop.index0; loop.first; loop.last; loop.length; loop.revindex; loop.previtem.role if not loop.first; loop.nextitem.role if loop.nextitem; loop.previtem is defined; loop.cycle('a', 'b'); loop.changed(m.role); loop.index is odd; loop.index0 % 2 == 0
+messages[loop.index0 - 1].role; messages[loop.index0 + 1].role; messages[loop.index0 + 1] is defined; (loop.last or messages[loop.index0 + 1].role != 'tool'); 'x' ~ m.content; '<|' + m.role + '|>'; '<|' ~ m.role ~ '|>\n' ~ m.content; "%s: %s" % (m.role, m.content); "{}={!r}".format(m.role, m.content)
+{'user': 'Human', 'assistant': 'AI'}.get(m.role, m.role|upper); {'user': 1}[m.role]; dict(m, role='x').role; dict(m, **{'content': 'y'}).content; dict(role=m.role); ['a', m.role]|join; [m.role] + ['b']; m.role ~ loop.index; (m.role, loop.index)|list; namespace(x=m.role).x
+m.content|safe; (m.content|string|e); (m.content|string)|urlencode; m.role|center(9); m.role|list|join('.'); m.role|reverse; m.role|wordcount; m.content|striptags; m.role|replace('s', 'z', 1); m.role * 2""".replace("\n", "; ").split("; ")
+OF_TOOL = r"""t|tojson; t|tojson(indent=2); t|tojson(indent=4); t|tojson(ensure_ascii=false); t|tojson(separators=(',', ':')); t|tojson(sort_keys=true); t.function.name; t.function.description; t.function.parameters|tojson; t.function is defined; (t.function or t).name; t.type|default('function')
+t.function.parameters.properties|items|list|length; t.function.parameters.properties.items()|map('first')|join(', '); t.function.parameters.properties|dictsort|map('first')|list; t.function.parameters.properties['items'].type; t.function.parameters.items; t.function.parameters.required|join(','); t.function.parameters.required is defined and 'city' in t.function.parameters.required
+t.function.description.replace('\n', '\n// '); t.function.description|default('none')|tojson; t.function.description|wordwrap(11, wrapstring='\n// '); t.function.description.split('\n')|first; t.function.parameters.properties.city.description|upper; t.function.parameters.properties.unit.enum|join('" | "'); t.function.parameters.properties.unit['default']|tojson
+t.function.parameters.properties.deep.properties.x.default; (t.function.parameters.properties.unit.enum or [])|map('tojson')|join(', '); t.function.parameters.properties.values()|map(attribute='type')|list; t.function.parameters.properties|length > 2; t is mapping; t.function.parameters.properties.days['items'].type ~ '[]'; t.get('function', t).name; t['function']['name']; loop.index; loop.last""".replace("\n", "; ").split("; ")
+OF_CALL = r"""c.function.name; c.function.arguments|tojson; c.function.arguments is string; c.function.arguments if c.function.arguments is string else c.function.arguments|tojson; c.function.arguments|items|list; c.function.arguments.items()|list|length; c.id; c.id[-9:]; c.id|length == 9; c|tojson; (c.function|tojson)[:-1]; c.type ~ ':' ~ c.id; c.function.arguments.keys()|list; c.function.arguments.city; c['function']['arguments']['l']; c.function|dictsort
+c.function.arguments|string; c.function.arguments|length; c.function.arguments is mapping; c.function.name|replace('_', '.'); loop.first; loop.index0; c.function.arguments.l[1].a is none; c.function.arguments.f + 1""".replace("\n", "; ").split("; ")
+OF_ALL = r"""messages|length; messages[0].role; messages[-1]['role']; messages[1:]|length; messages[::-1]|map(attribute='role')|list; messages|map(attribute='role')|join(','); messages|selectattr('role', 'equalto', 'user')|list|length; messages|rejectattr('role', 'in', ['system', 'tool'])|map(attribute='role')|list; (messages|last).role; (messages|first)['content']|trim
+messages|groupby('role')|map('first')|list; messages|map(attribute='name', default='?')|list; messages|selectattr('tool_calls', 'defined')|list|length; messages|selectattr('content', 'string')|map(attribute='content')|map('trim')|list; messages|map(attribute='content')|select('string')|map('length')|sum; messages|map('length')|max; messages|sort(attribute='role')|map(attribute='role')|unique|list
+tools|length; tools is not none and tools|length > 0; tools|map(attribute='function')|select('defined')|map(attribute='name')|list; tools|tojson; tools[0].function.parameters.properties|tojson(indent=2); documents|map(attribute='title')|join('/'); documents[1]|items|list; documents|selectattr('id', 'defined')|list; strftime_now('%d %b %Y'); strftime_now('%Y-%m-%d %H:%M:%S'); strftime_now('%A, %B %-d, %Y'); strftime_now('%j %U %y %p %I')
+bos_token + 'x'; bos_token ~ eos_token; bos_token is defined; pad_token is defined; pad_token|default(eos_token); enable_thinking is defined and not enable_thinking; enable_thinking is false; add_generation_prompt and messages[-1].role != 'assistant'; big; big|tojson; [big, low]; {'n': big}|tojson(indent=1); big is number; big is integer; big > 1e29; low < -5; big == big; big ~ ''; low|abs; big|int; '%d' % big; big in [1, big]; big|float
+range(messages|length)|list; range(0, 10, 3)|list; namespace(a=1).a; 'a' if messages else 'b'; [] or ['x']; none or 'y'; not messages; 1 + 2 * 3 - 4 // 3; 2 ** 3; 7 % 3; (7 / 2)|round|int; -7 // 2; words|wordwrap(5); words|wordwrap(8, false); words|wordwrap(6, true, '/', false); words|wordwrap(1); q|wordwrap(3)|tojson; joiner('|')() ~ 'x'; cycler('a', 'b').next()""".replace("\n", "; ").split("; ")
 
 
 def environment():
@@ -169,6 +212,52 @@ class Generator:
             return f"{o} set v, w = {self.pick(x() + ', ' + x(), x(), '(1, 2)')} {c}{{{{ v }}}}{{{{ w }}}}"
         return f"{o} print {x()} {c}"
 
+    def of(self, *pools):
+        pool = self.rng.choice(pools)
+        one = self.rng.choice(pool)
+        return one if self.rng.random() < 0.85 else f"({one} if {self.rng.choice(pool)} else {self.string()})"
+
+    def chat_body(self, depth, *pools):
+        parts = []
+        for _ in range(self.rng.randrange(1, 4)):
+            o, c = self.pick("{%", "{%-"), self.pick("%}", "-%}")
+            kind = self.rng.random()
+            if kind < 0.45 or depth <= 0:
+                parts.append(f"{{{{{self.pick('', '-')} {self.of(*pools)} {self.pick('', '-')}}}}}")
+            elif kind < 0.65:
+                parts.append(f"{o} if {self.of(*pools)} {c}{self.chat_body(depth - 1, *pools)}{self.pick('', '{% else %}no', '{%- elif ' + self.of(*pools) + ' -%}' + self.chat_body(depth - 1, *pools))}{o} endif {c}")
+            elif kind < 0.75:
+                name = self.pick("x", "content", "y")
+                parts.append(f"{o} set {name} = {self.of(*pools)} {c}{{{{ {name} }}}}")
+            elif kind < 0.8:
+                parts.append(f"{o} set x {c}{self.chat_body(depth - 1, *pools)}{o} endset {c}{{{{ x|trim }}}}")
+            elif kind < 0.85:
+                parts.append(f"{{{{ mac({self.of(*pools)}, {self.of(*pools)}) }}}}")
+            else:
+                parts.append(self.chat_loop(depth - 1, *pools))
+            parts.append(self.data())
+        return "".join(parts)
+
+    def chat_loop(self, depth, *pools):
+        o, c = self.pick("{%", "{%-"), self.pick("%}", "-%}")
+        which = self.rng.randrange(5)
+        if which == 0 or (which > 2 and OF_MESSAGE not in pools):
+            source = self.pick("messages", "messages", "messages[1:]", "messages[::-1]", "messages|rejectattr('role', 'equalto', 'system')", "messages if m.role != 'tool'", "messages if m.content is string")
+            return f"{o} for m in {source} {c}{self.chat_body(depth, OF_MESSAGE, OF_MESSAGE, *pools)}{self.pick('', '{% break %}', '{%- continue %}', '{% if loop.index > 2 %}{% break %}{% endif %}')}{o} endfor {c}"
+        if which == 1:
+            return f"{o} for t in tools {c}{self.chat_body(depth, OF_TOOL, OF_TOOL, *pools)}{self.pick('', '{% if not loop.last %}, {% endif %}')}{o} endfor {c}"
+        if which == 2:
+            return f"{o} for k, v in {self.pick('documents[0].items()', 'tools[0].function.parameters.properties|items', 'tools[0].function.parameters.properties|dictsort', 'd.items()')} {c}{{{{ k }}}}: {{{{ v{self.pick('', '|tojson', '|string', ' is mapping', '.type')} }}}}{self.data()}{o} else {c}none{o} endfor {c}"
+        return f"{o} for c in m.tool_calls{self.pick('', ' or []')} {c}{self.chat_body(depth, OF_CALL, OF_CALL, *pools)}{o} endfor {c}"
+
+    def chat_template(self):
+        parts = [self.pick("", "{%- set ns = namespace(x=0, last=-1) -%}\n", "{% set ns = namespace() %}"),
+                 "{%- macro mac(a, b='B') -%}" + self.pick("[{{ a }}|{{ b }}]", "{% if a is string %}{{ a|trim }}{% else %}{{ a|tojson }}{% endif %}", "{{ a ~ b }}") + "{%- endmacro -%}\n"]
+        for _ in range(self.rng.randrange(1, 4)):
+            parts.append(self.pick(self.chat_loop(2, OF_ALL), self.chat_body(1, OF_ALL)))
+            parts.append(self.data())
+        return "".join(parts)
+
     def data(self):
         return self.pick("", "text", "\n", "  ", " \n  ", "\n\n", "a\n  ", "\t", "x ", "\r\n", "{ }", "%}")
 
@@ -240,7 +329,9 @@ def main():
             json.dump(VARIABLES, out)
         batch = []
         for i in range(CASES):
-            source = "{{ " + generator.expr(rng.randrange(1, 4)) + " }}" if i % 2 else generator.template(2)
+            kind = i % 3
+            source = ("{{ " + generator.expr(rng.randrange(1, 4)) + " }}" if kind == 0 else generator.template(2) if kind == 1
+                      else generator.chat_template())
             want = reference(env, "{% with %}" + source + "{% endwith %}")
             if want is None:
                 counts[1] += 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Templates of our own in the styles that checkpoints ship, over many conversations: the text of jinja2, or an
+"""Templates of our own in the styles that checkpoints ship (here and in tests/data/templates), over many conversations: the text of jinja2, or an
 error in both.
 
 usage: template_styles.py BUILD_DIR"""
@@ -299,6 +299,8 @@ def environment():
 
 def main():
     env, counts, bad = environment(), [0, 0], []
+    for path in sorted((harness.SOURCE / "tests/data/templates").glob("*.jinja")):
+        STYLES[path.stem] = path.read_text()
     with tempfile.TemporaryDirectory() as folder:
         for name, source in STYLES.items():
             path, variables = f"{folder}/{name}.jinja", f"{folder}/v.json"

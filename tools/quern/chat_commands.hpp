@@ -16,9 +16,8 @@ namespace quern::tool {
 struct ChatDesk {
   ChatSession& chat;
   ChatInput& input;
-  std::vector<chat::Conversation> branches = {};  // kept beside the one that goes on
-  std::string attached = {};                      // of /read: stands before the next message
-  std::string prefill = {};                       // of /undo: the next line begins with it
+  std::string attached = {};  // of /read: stands before the next message
+  std::string prefill = {};   // of /undo: the next line begins with it
 };
 
 enum class AfterCommand { next_line, answer, leave };

@@ -84,34 +84,35 @@ AfterCommand command_delete(ChatDesk& desk, CommandArguments arguments) {
 
 AfterCommand command_branch(ChatDesk& desk, CommandArguments arguments) {
   chat::Conversation& conversation = desk.chat.conversation();
+  std::vector<chat::Conversation>& branches = desk.chat.branches();
   const auto [word, rest] = first_word(arguments);
   if (word == "list") {
-    for (std::size_t k = 0; k < desk.branches.size(); ++k) {
-      const auto& messages = desk.branches[k].messages();
+    for (std::size_t k = 0; k < branches.size(); ++k) {
+      const auto& messages = branches[k].messages();
       std::cout << "branch " << k + 1 << ": " << messages.size()
                 << " messages, the last: " << (messages.empty() ? "-" : base::printable(messages.back().content.text, 60))
                 << "\n";
     }
-    if (desk.branches.empty()) std::cout << "no branches are kept\n";
+    if (branches.empty()) std::cout << "no branches are kept\n";
     return AfterCommand::next_line;
   }
   if (word == "go") {
     const std::size_t k = number_argument("/branch go", rest);
-    if (k < 1 || k > desk.branches.size())
-      base::usage_error("/branch", base::cat("there is no branch ", k, "; ", desk.branches.size(), " are kept"));
-    std::swap(conversation, desk.branches[k - 1]);
+    if (k < 1 || k > branches.size())
+      base::usage_error("/branch", base::cat("there is no branch ", k, "; ", branches.size(), " are kept"));
+    std::swap(conversation, branches[k - 1]);
     say(desk, base::cat("on branch ", k, " now, ", conversation.size(), " messages; the one you left is branch ", k));
     return AfterCommand::next_line;
   }
-  if (desk.branches.size() == kMaxBranches)
+  if (branches.size() >= kMaxBranches)
     base::usage_error("/branch", base::cat("at most ", kMaxBranches, " are kept"));
   const std::size_t n = word.empty() ? conversation.size() : number_argument("/branch", word);
   chat::Conversation next = conversation.branch(n);
-  desk.branches.push_back(std::move(conversation));
+  branches.push_back(std::move(conversation));
   conversation = std::move(next);
   desk.chat.first_attempt();
-  say(desk, base::cat("goes on from message ", n, "; the whole is kept as branch ", desk.branches.size(),
-                      " (/branch go ", desk.branches.size(), ")"));
+  say(desk, base::cat("goes on from message ", n, "; the whole is kept as branch ", branches.size(),
+                      " (/branch go ", branches.size(), ")"));
   return AfterCommand::next_line;
 }
 

@@ -16,6 +16,15 @@ constexpr const char* kPlain = "\x1b[22m";
 constexpr const char* kEraseLine = "\r\x1b[K";
 constexpr std::size_t kLongPrompt = 256;  // tokens; shorter ones are over before they are read
 
+// Channels have no marks that a person would read.
+std::string shown_open(const chat::ThoughtMarks& marks) {
+  return marks.channels() ? "<think>" : marks.open;
+}
+
+std::string shown_close(const chat::ThoughtMarks& marks) {
+  return marks.channels() ? "</think>" : marks.close;
+}
+
 }  // namespace
 
 bool wants_color(const std::string& when) {
@@ -41,7 +50,7 @@ void AnswerDisplay::begin_thought() {
   if (options_.color)
     std::cout << kDim;
   else
-    write_model_text(options_.marks.open + "\n");
+    write_model_text(shown_open(options_.marks) + "\n");
 }
 
 void AnswerDisplay::end_thought() {
@@ -52,7 +61,7 @@ void AnswerDisplay::end_thought() {
   if (options_.color)
     std::cout << kPlain << (line_open_ ? "\n\n" : "\n");
   else
-    write_model_text((line_open_ ? "\n" : "") + options_.marks.close + "\n\n");
+    write_model_text((line_open_ ? "\n" : "") + shown_close(options_.marks) + "\n\n");
   std::cout.flush();
   line_open_ = false;
 }

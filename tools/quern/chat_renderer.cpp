@@ -25,13 +25,14 @@ chat::Format format_of(const LoadedModel& loaded, const ChatOptions& options) {
 constexpr std::string_view kChannel = "<|channel|>", kMessage = "<|message|>", kEnd = "<|end|>", kStart = "<|start|>";
 
 chat::ThoughtMarks marks_of(const chat::FormatTraits& traits, const text::Tokenizer& tokenizer) {
-  if (!traits.think_begin.empty()) return {traits.think_begin, traits.think_end, ""};
+  if (!traits.think_begin.empty()) return {traits.think_begin, traits.think_end};
   const bool channels =
       tokenizer.id_of(kChannel) >= 0 && tokenizer.id_of(kMessage) >= 0 && tokenizer.id_of(kStart) >= 0;
   // A model may think though its template does not say so.
-  if (!channels) return {"<think>", "</think>", ""};
-  const std::string answer = base::cat(kChannel, "final", kMessage);
-  return {base::cat(kChannel, "analysis", kMessage), base::cat(kEnd, kStart, "assistant", answer), answer};
+  if (!channels) return {"<think>", "</think>"};
+  const std::string thought = base::cat(kChannel, "analysis", kMessage), answer = base::cat(kChannel, "final", kMessage);
+  const std::string next = base::cat(kEnd, kStart, "assistant");
+  return {thought, next + answer, answer, next + thought};
 }
 
 }  // namespace

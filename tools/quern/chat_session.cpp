@@ -12,6 +12,7 @@
 #include "engine/generation_plan.hpp"
 #include "escapes.hpp"
 #include "terminal.hpp"
+#include "terminal/completion.hpp"
 #include "text_limit.hpp"
 #include "text/stop_strings.hpp"
 #include "text/text_stream.hpp"
@@ -100,10 +101,11 @@ ChatSession::ChatSession(const LoadedModel& loaded, const ChatCommandOptions& op
       renderer_(loaded, options.chat_format),
       settings_(std::move(settings)),
       context_(context_length(loaded, options.model)),
-      autosave_path_(options.session),
+      autosave_path_(terminal::expand_home(options.session)),
       color_(wants_color(options.color)),
       cursor_(!options.simple_io && terminal_has_cursor()),
       fit_(options.overflow, context_) {
+  if (!autosave_path_.empty()) lock_.emplace(autosave_path_);
   if (options.overflow.keep != 0) keep_ = options.overflow.keep;
   engine::SessionOptions session = session_options(loaded, options.model, 0);
   session.follow_length = true;
@@ -192,8 +194,7 @@ void ChatSession::explain_end(const Answer& answer, engine::FinishReason reason)
 engine::GenerateOptions ChatSession::generate_options(Answer& answer, std::size_t max_new_tokens) {
   engine::GenerateOptions options;
   options.max_new_tokens = max_new_tokens;
-  options.stop_ids = loaded_.model->contract.tokens.eos;
-  options.stop_ids.insert(options.stop_ids.end(), renderer_.stop_ids().begin(), renderer_.stop_ids().end());
+  options.stop_ids = renderer_.stop_ids();
   options.stop_requested = [] { return interrupt_pending() || end_signal() != 0; };
   options.speculator = speculation_->speculator();
   options.on_prefill = [&answer](std::size_t done, std::size_t total) { answer.progress.update(done, total); };
@@ -290,7 +291,8 @@ void ChatSession::show(Answer& answer, const std::string& text) {
 void ChatSession::close_thought(Answer& answer) {
   show(answer, answer.stream->finish());
   answer.stream.emplace(*loaded_.tokenizer);
-  const std::string end = base::cat("\n", renderer_.marks().close, "\n\n");
+  const chat::ThoughtMarks& marks = renderer_.marks();
+  const std::string end = marks.channels() ? marks.close : base::cat("\n", marks.close, "\n\n");
   const std::vector<std::int32_t> ids = loaded_.tokenizer->encode(end, {.add_special = false, .parse_special = true});
   answer.ids.insert(answer.ids.end(), ids.begin(), ids.end());
   answer.n_answer += ids.size();

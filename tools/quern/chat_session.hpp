@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_lock.hpp"
 #include "chat/context_fit.hpp"
 #include "chat/conversation.hpp"
 #include "chat_display.hpp"
@@ -37,6 +38,7 @@ class ChatSession {
   TurnEnd answer();
 
   chat::Conversation& conversation() { return conversation_; }
+  std::vector<chat::Conversation>& branches() { return branches_; }  // kept beside the one that goes on
   SettingsBook& settings() { return settings_; }
   const engine::Session& session() const { return *session_; }
   const ChatRenderer& renderer() const { return renderer_; }
@@ -51,13 +53,15 @@ class ChatSession {
   void next_attempt() { ++attempt_; }
   void first_attempt() { attempt_ = 0; }
 
-  // One file with everything; with_cache: its tokens need no prefill when it is loaded.
+  // One file with everything; with_cache: its tokens need no prefill when it is loaded. Environment error for the
+  // session of another chat that is open.
   void save(const std::string& path, bool with_cache);
   // Replaces the conversation and the settings; input error, and all is as before, for a file refused. Says
   // on standard error what was loaded.
   void load(const std::string& path);
   // After an answer: the session's file, if there is one. A large cache is left for the last save.
   void autosave(bool last);
+  void unlock() { lock_.reset(); }  // before a signal ends the process: another chat may have the session's file
 
  private:
   struct Answer;
@@ -79,9 +83,11 @@ class ChatSession {
   SettingsBook settings_;
   std::size_t context_;
   std::string autosave_path_;
+  std::optional<base::FileLock> lock_;  // of that file, for as long as the chat lasts
   bool color_, cursor_;
   std::optional<std::size_t> keep_;
   chat::Conversation conversation_;
+  std::vector<chat::Conversation> branches_;
   chat::ContextFit fit_;
   std::unique_ptr<engine::Session> session_;
   std::unique_ptr<Speculation> speculation_;

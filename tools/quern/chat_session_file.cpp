@@ -18,8 +18,13 @@ constexpr std::uint64_t kMaxAutosaveBytes = std::uint64_t{256} << 20;
 }  // namespace
 
 void ChatSession::save(const std::string& path, bool with_cache) {
+  const std::filesystem::path target = terminal::expand_home(path);
+  std::error_code ignored;
+  const bool own = lock_ && (target == autosave_path_ || std::filesystem::equivalent(target, autosave_path_, ignored));
+  std::optional<base::FileLock> lock;
+  if (!own) lock.emplace(target);
   conversation_.set_settings(settings_.json());
-  chat::save_session_file(terminal::expand_home(path), conversation_, with_cache ? session_.get() : nullptr);
+  chat::save_session_file(target, conversation_, with_cache ? session_.get() : nullptr, branches_);
 }
 
 void ChatSession::autosave(bool last) {
@@ -40,9 +45,11 @@ void ChatSession::load(const std::string& path) {
     throw;
   }
   conversation_ = file.conversation();
+  branches_ = file.branches();
   settings_ = std::move(settings);
   attempt_ = 0;
-  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", restored.n_tokens,
+  const std::string branches = branches_.empty() ? "" : base::cat(branches_.size(), " branches, ");
+  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", branches, restored.n_tokens,
                    " tokens held without prefill"),
          color_);
   if (restored.other_isa)

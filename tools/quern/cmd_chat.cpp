@@ -107,7 +107,10 @@ class ChatLoop {
       report(error);
     }
     // A script's Ctrl-C is meant for all of it.
-    if (end != TurnEnd::answered && end_signal() == 0 && !desk_.input.interactive()) raise_default(SIGINT);
+    if (end != TurnEnd::answered && end_signal() == 0 && !desk_.input.interactive()) {
+      desk_.chat.unlock();
+      raise_default(SIGINT);
+    }
     return end_signal() == 0;
   }
 
@@ -168,6 +171,7 @@ int cmd_chat(const std::vector<std::string>& arguments) {
     notice(base::cat(loaded.model->contract.name, " - /help lists the commands, Ctrl-D leaves"), chat.color());
   ChatLoop(chat, *input, options).run(first);
   input->close();
+  chat.unlock();
   if (end_signal() != 0) raise_default(end_signal());
   if (take_interrupt()) raise_default(SIGINT);
   return 0;

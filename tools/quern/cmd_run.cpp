@@ -28,35 +28,41 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// The chat format that prompts go through, made once for all; none: they are completed as they are.
+std::optional<chat::Format> prompt_format(const LoadedModel& loaded, const RunOptions& options) {
+  if (options.raw || !options.ids_file.empty()) return std::nullopt;
+  if (has_chat_format(loaded, options.chat_format)) return make_chat_format(loaded, options.chat_format);
+  if (options.chat)
+    base::reject(loaded.model->weights.where(), "the model has no chat template", {},
+                 "one of --chat-template and --chat-template-file");
+  return std::nullopt;
+}
+
 // The prompt as ids: from a file of ids, through the chat format, or raw. A chat ends at its `stop_ids` too.
-std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions& options,
-                                     std::vector<std::int32_t>& stop_ids) {
+std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions& options, const chat::Format* format,
+                                     const Prompt& prompt, std::vector<std::int32_t>& stop_ids) {
   const contract::Contract& contract = loaded.model->contract;
   if (!options.ids_file.empty()) {
     const bool own = contract.encoder && contract.encoder->embedding;
     return read_ids_file(options.ids_file, own ? contract.encoder->embedding->vocab_size : contract.vocab_size);
   }
   const text::Tokenizer& tokenizer = need_tokenizer(loaded);
-  const std::string text = !options.file.empty() ? read_input(options.file)
-                           : options.prompt ? *options.prompt : read_input("-");
-  check_text_bytes(text, "prompt", context_length(loaded, options.model));
-  const bool known = has_chat_format(loaded, options.chat_format);
-  if (options.chat && !known)
-    base::reject(loaded.model->weights.where(), "the model has no chat template", {},
-                 "one of --chat-template and --chat-template-file");
-  if (!options.system.empty() && !known)
-    base::reject("--system", "the model has no chat template for a system message", {},
-                 "one of --chat-template and --chat-template-file");
+  check_text_bytes(prompt.text, "prompt", context_length(loaded, options.model));
+  const std::string& system = prompt.system ? *prompt.system : options.system;
+  if (!system.empty() && format == nullptr)
+    base::reject(prompt.system ? prompt.name : "--system",
+                 options.raw ? "a raw prompt has no place for a system message"
+                             : "the model has no chat template for a system message",
+                 {}, options.raw ? "no -no-cnv" : "one of --chat-template and --chat-template-file");
   std::vector<std::int32_t> ids;
-  if (!options.raw && known) {
-    const chat::Format format = make_chat_format(loaded, options.chat_format);
+  if (format != nullptr) {
     std::vector<chat::Message> messages;
-    if (!options.system.empty()) messages.push_back(chat::message("system", options.system));
-    messages.push_back(chat::message("user", text));
-    ids = format.ids(messages);
-    stop_ids = format.traits().stop_ids;
+    if (!system.empty()) messages.push_back(chat::message("system", system));
+    messages.push_back(chat::message("user", prompt.text));
+    ids = format->ids(messages);
+    stop_ids = format->traits().stop_ids;
   } else {
-    ids = tokenizer.encode(text);
+    ids = tokenizer.encode(prompt.text);
   }
   if (ids.empty()) base::reject("prompt", "the prompt has no tokens");
   return ids;
@@ -70,15 +76,12 @@ struct Task {
   std::size_t n_prompt() const { return source.empty() ? prompt.size() : source.size(); }
 };
 
-Task make_task(const LoadedModel& loaded, const RunOptions& options, const Prompt& prompt) {
+Task make_task(const LoadedModel& loaded, const RunOptions& options, const chat::Format* format, const Prompt& prompt) {
   const contract::Contract& contract = loaded.model->contract;
-  RunOptions one = options;
-  if (options.ids_file.empty()) one.prompt = prompt.text;
-  if (prompt.system) one.system = *prompt.system;
   Task task;
   task.name = prompt.name;
   std::vector<std::int32_t> stop_ids;
-  task.prompt = prompt_ids(loaded, one, stop_ids);
+  task.prompt = prompt_ids(loaded, options, format, prompt, stop_ids);
   if (options.echo) task.echo = text_of_ids(loaded, task.prompt, options.special);
   if (contract.kind == contract::ModelKind::encoder_decoder) {
     task.source = std::move(task.prompt);
@@ -113,8 +116,10 @@ std::optional<AnswerForm> make_form(const std::optional<grammar::Grammar>& gramm
 }
 
 std::vector<Task> make_tasks(const LoadedModel& loaded, const RunOptions& options) {
+  const std::optional<chat::Format> format = prompt_format(loaded, options);
   std::vector<Task> tasks;
-  for (const Prompt& prompt : read_prompts(options.prompts)) tasks.push_back(make_task(loaded, options, prompt));
+  for (const Prompt& prompt : read_prompts(options.prompts))
+    tasks.push_back(make_task(loaded, options, format ? &*format : nullptr, prompt));
   return tasks;
 }
 

@@ -27,8 +27,7 @@ struct RunOptions {
   ModelOptions model;
   ChatOptions chat_format;
   PromptOptions prompts;
-  std::optional<std::string> prompt;  // of the answer at hand
-  std::string file, ids_file, system, system_file, output = "text";
+  std::string ids_file, system, system_file, output = "text";
   std::int64_t n_predict = -1;
   bool raw = false, chat = false, no_timings = false, special = false, echo = false, logprobs = false;
   std::size_t top_logprobs = 0;
