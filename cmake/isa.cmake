@@ -19,6 +19,7 @@ endfunction()
 
 function(quern_add_isa name)
   quern_isa_object(quern_isa_${name} ${name} src/kernels/isa.cpp ${ARGN})
+  target_sources(quern_isa_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/kernels/isa_peak.cpp)
   set(QUERN_ISAS "${QUERN_ISAS};${name}" CACHE INTERNAL "instruction sets built in")
   if(QUERN_TESTS)  # every primitive of this ISA, for tests/kernels/primitives_test.cpp
     quern_isa_object(quern_probe_${name} ${name} tests/kernels/primitives_probe.cpp ${ARGN})

@@ -6,12 +6,20 @@ add_library(quern_tool_common STATIC ${common_sources})
 target_include_directories(quern_tool_common PUBLIC ${PROJECT_SOURCE_DIR}/tools/common)
 target_include_directories(quern_tool_common SYSTEM PRIVATE
   $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
-target_link_libraries(quern_tool_common PUBLIC CLI11::CLI11 quern_chat quern_terminal quern_grammar quern_engine quern_convert PRIVATE quern_warnings)
+target_link_libraries(quern_tool_common PUBLIC CLI11::CLI11 quern_bench quern_chat quern_terminal quern_grammar quern_engine quern_convert PRIVATE quern_warnings)
 target_compile_definitions(quern_tool_common PRIVATE QUERN_VERSION="${PROJECT_VERSION}"
   QUERN_BUILD_TYPE="${CMAKE_BUILD_TYPE}")
 # Command lines are CLI11's templates by the thousand and nothing hot: -O1 halves their build time.
 target_compile_options(quern_tool_common PRIVATE -O1)
 quern_precompile(quern_tool_common <CLI/CLI.hpp>)
+
+# The commit for --version and bench, looked up at every build, written when it changed.
+add_custom_target(quern_commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${CMAKE_BINARY_DIR}/generated/commit.hpp
+    -P ${PROJECT_SOURCE_DIR}/cmake/commit_header.cmake
+  BYPRODUCTS ${CMAKE_BINARY_DIR}/generated/commit.hpp)
+add_dependencies(quern_tool_common quern_commit)
+target_include_directories(quern_tool_common PRIVATE ${CMAKE_BINARY_DIR})
 
 function(quern_tool name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/${name}/*.cpp)

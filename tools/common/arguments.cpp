@@ -27,6 +27,8 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-no-cnv", "--no-conversation"},
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
+    {"-npl", "--n-parallel"},
+    {"-oe", "--output-err"},
     {"-tb", "--threads-batch"},
     {"-jf", "--json-schema-file"},
 };
