@@ -31,3 +31,18 @@ function(quern_tool name)
 endfunction()
 quern_tool(quern)
 quern_tool(quern-convert)
+
+# Manuals and completions, made by the programs from their own option tables. Not when the programs cannot run here.
+if(NOT CMAKE_CROSSCOMPILING)
+  set(manuals ${CMAKE_BINARY_DIR}/manuals)
+  add_custom_command(OUTPUT ${manuals}/done
+    COMMAND ${CMAKE_COMMAND} -E env QUERN_CONFIG= $<TARGET_FILE:quern> help --write-to ${manuals}
+    COMMAND ${CMAKE_COMMAND} -E env QUERN_CONFIG= $<TARGET_FILE:quern-convert> --write-manuals-to ${manuals}
+    COMMAND ${CMAKE_COMMAND} -E touch ${manuals}/done
+    DEPENDS quern quern-convert COMMENT "manuals and completions")
+  add_custom_target(manuals ALL DEPENDS ${manuals}/done)
+  install(DIRECTORY ${manuals}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+  install(DIRECTORY ${manuals}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(DIRECTORY ${manuals}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(DIRECTORY ${manuals}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

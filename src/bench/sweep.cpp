@@ -1,5 +1,6 @@
 #include "bench/sweep.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.hpp"
@@ -51,7 +52,10 @@ struct Reader {
       if (!rest.empty()) bad(option, "text behind a range", word, kForms);
     }
     if (kind == '+' ? step == 0 : step < 2 || first == 0) bad(option, "the range never ends", word, "+1 or *2 at least");
-    for (std::size_t value = first; value <= last; value = kind == '+' ? value + step : value * step) add(value);
+    for (std::size_t value = first;; value = kind == '+' ? value + step : value * step) {
+      add(value);
+      if (value > (kind == '+' ? last - std::min(step, last) : last / step)) break;  // the next lies beyond, or wraps
+    }
   }
 
   void part(std::string_view word) {
