@@ -10,7 +10,7 @@ function(quern_isa_object target name tag header source)
   target_include_directories(${target} SYSTEM PRIVATE
     $<TARGET_PROPERTY:xsimd,INTERFACE_INCLUDE_DIRECTORIES>)
   target_compile_definitions(${target} PRIVATE QUERN_PRIMITIVES="kernels/${header}.hpp" QUERN_TAG=${tag}
-    QUERN_TABLE=kernels_${name} QUERN_PROBE=probe_${name})
+    QUERN_TABLE=kernels_${name} QUERN_PEAK=peak_${name} QUERN_PROBE=probe_${name})
   # -Wno-*uninitialized: gcc 12 warns of the undefined operands in its own AVX-512 header.
   target_compile_options(${target} PRIVATE -O3 -fno-exceptions -fno-rtti
     -fvisibility=hidden -fno-math-errno -fno-trapping-math
@@ -26,6 +26,7 @@ endfunction()
 
 function(quern_add_isa name tag flags)
   quern_isa_object(quern_isa_${name} ${name} ${tag} primitives/${name} src/kernels/isa.cpp ${flags})
+  target_sources(quern_isa_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/kernels/isa_peak.cpp)
   set(QUERN_ISAS "${QUERN_ISAS};${name}" CACHE INTERNAL "instruction sets built in")
   if(QUERN_TESTS)
     quern_isa_probe(${name} ${tag} primitives/${name} ${flags})

@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "command_options.hpp"
+#include "environment.hpp"
 
 namespace quern::tool {
 
@@ -27,7 +29,8 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"-no-cnv", "--no-conversation"},
     {"-cnv", "--conversation"},
     {"-pg", "--prompt-gen"},
-    {"-np", "--parallel"},
+    {"-npl", "--n-parallel"},
+    {"-oe", "--output-err"},
     {"-tb", "--threads-batch"},
     {"-jf", "--json-schema-file"},
     {"-md", "--model-draft"},
@@ -59,8 +62,25 @@ std::string without_false_ranges(std::string text) {
   if (word.empty() || *end != '\0') text.replace(range, 13, " is not a number in");
   return text;
 }
+// What parse_arguments() does instead of parsing while visit_options() runs.
+const std::function<void(CLI::App&)>* g_visit = nullptr;
 
 }  // namespace
+
+void visit_options(CommandFunction command, const std::function<void(CLI::App&)>& visit) {
+  struct Reset {
+    ~Reset() { g_visit = nullptr; }
+  } reset;
+  g_visit = &visit;
+  command({});
+}
+
+std::vector<std::string> aliases_of(const std::string& long_name) {
+  std::vector<std::string> aliases;
+  for (const auto& [alias, name] : kAliases)
+    if (name == long_name) aliases.emplace_back(alias);
+  return aliases;
+}
 
 std::vector<std::string> expand_aliases(const std::vector<std::string>& arguments) {
   std::vector<std::string> expanded;
@@ -85,7 +105,13 @@ CLI::Validator finite_range(double low, double high) {
 }
 
 bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
-  std::vector<std::string> reversed = expand_aliases(arguments);
+  name_environment(app);
+  if (g_visit != nullptr) {
+    (*g_visit)(app);
+    return true;
+  }
+  const std::vector<std::string> words = expand_aliases(arguments);
+  std::vector<std::string> reversed = words;
   std::reverse(reversed.begin(), reversed.end());  // CLI11 takes a vector from the back
   try {
     app.parse(reversed);
@@ -96,7 +122,7 @@ bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
     const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
     std::string text = without_false_ranges(error.what()) + (unknown ? suggestion(app) : "");
     std::replace(text.begin(), text.end(), '\n', ' ');
-    base::usage_error(app.get_name(), base::cat(text, " (", app.get_name(), " --help lists the options)"));
+    base::usage_error(app.get_name(), base::cat(text, blamed_environment(app, words, text), " (", app.get_name(), " --help lists the options)"));
   }
   return false;
 }

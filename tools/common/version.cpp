@@ -8,14 +8,21 @@
 #include <xsimd/xsimd.hpp>
 #include <xxhash.h>
 
+#include "generated/commit.hpp"
 #include "kernels/select.hpp"
 
 namespace quern::tool {
 
-const char* version_number() { return QUERN_VERSION; }
+const char* version() {
+  return QUERN_VERSION;
+}
+
+const char* commit() {
+  return QUERN_COMMIT;
+}
 
 void print_version(std::ostream& out, const char* program) {
-  out << program << " " << QUERN_VERSION << " (" << QUERN_BUILD_TYPE << ", gcc " << __GNUC__ << "."
+  out << program << " " << version() << " (" << commit() << ", " << QUERN_BUILD_TYPE << ", gcc " << __GNUC__ << "."
       << __GNUC_MINOR__ << ")\ninstruction sets:";
   for (const kernels::IsaInfo& isa : kernels::all_isas())
     out << " " << isa.name << (isa.supported ? "" : " (not on this CPU)");

@@ -12,8 +12,11 @@
 #include "arguments.hpp"
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "command_options.hpp"
 #include "base/thread_pool.hpp"
+#include "config_file.hpp"
 #include "convert/convert.hpp"
+#include "manual_files.hpp"
 #include "print_report.hpp"
 #include "progress.hpp"
 #include "signals.hpp"
@@ -153,8 +156,26 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
   return true;
 }
 
+// Its options, for manuals and the configuration file.
+int only_options(const std::vector<std::string>& arguments) {
+  Options options;
+  read_options(arguments, options);
+  return 0;
+}
+
+// --manual FORMAT and --write-manuals-to DIR, as `quern help` has them; the build calls it.
+bool printed_manual(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 2 || (arguments[0] != "--manual" && arguments[0] != "--write-manuals-to")) return false;
+  ProgramText program{"quern-convert", version(), "makes a model directory from a checkpoint", {}};
+  visit_options(only_options, [&](CLI::App& app) { program.commands.push_back(command_text(app)); });
+  if (arguments[0] == "--manual") std::cout << manual_text(parse_manual_format(arguments[1]), program, "");
+  else write_manuals(arguments[1], program);
+  return true;
+}
+
 int run(const std::vector<std::string>& arguments) {
-  if (printed_something(arguments)) return 0;
+  if (printed_something(arguments) || printed_manual(arguments)) return 0;
+  apply_config({{{"convert", only_options}}, false, {}}, "convert");
   Options options;
   if (!read_options(arguments, options)) return 0;
   convert::ConvertReport report;

@@ -164,7 +164,7 @@ int cmd_batch(const std::vector<std::string>& arguments) {
                                                              : *batch::input_format_of(options.format);
   manifest.format = batch::input_format_name(format);
   manifest.options = remembered_options(app);
-  manifest.quern_version = version_number();
+  manifest.quern_version = version();
   manifest.now = text_of_time(chat::local_time());
   batch::LineIndex index(input, format);
   const Found found = look_at_output(output, std::move(manifest), !options.unordered, index);

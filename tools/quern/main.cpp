@@ -9,18 +9,13 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
-#include "command.hpp"
+#include "command_table.hpp"
+#include "config_file.hpp"
 #include "signals.hpp"
 #include "version.hpp"
 
 namespace quern::tool {
 namespace {
-
-struct Command {
-  const char* name;
-  CommandFunction run;
-  const char* help;
-};
 
 constexpr Command kCommands[] = {
     {"chat", cmd_chat, "a conversation in the terminal, with editing, history and sessions"},
@@ -57,24 +52,34 @@ void print_help(std::ostream& out) {
          "\nexit codes: 0 done, 1 some items failed, 2 usage, 3 input rejected, 4 environment, 70 internal\n";
 }
 
+// Defaults of the configuration file; every command's options are known, so that no key is unknown in silence.
+void read_config(const std::string& running) {
+  std::vector<ConfigCommand> commands;
+  for (const Command& command : kCommands) commands.push_back({command.name, command.run});
+  apply_config({std::move(commands), true, {"convert"}}, running);
+}
+
 int dispatch(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     print_help(std::cerr);
     return static_cast<int>(base::ExitCode::usage);
   }
   const std::string& word = arguments.front();
-  if (word == "--help" || word == "-h" || word == "help") {
+  if (word == "--help" || word == "-h" || (word == "help" && arguments.size() == 1)) {
     print_help(std::cout);
     return 0;
   }
+  if (word == "help") return cmd_help({arguments.begin() + 1, arguments.end()});
   if (word == "--version") {
     print_version(std::cout, "quern");
     return 0;
   }
   std::vector<std::string_view> names;
   for (const Command& command : kCommands) {
-    if (word == command.name) return command.run({arguments.begin() + 1, arguments.end()});
     names.push_back(command.name);
+    if (word != command.name) continue;
+    read_config(word);
+    return command.run({arguments.begin() + 1, arguments.end()});
   }
   const std::string near = base::nearest(word, names);
   base::usage_error("", base::cat("unknown command \"", base::printable(word, 60), "\"",
@@ -83,6 +88,11 @@ int dispatch(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+std::span<const Command> all_commands() {
+  return kCommands;
+}
+
 }  // namespace quern::tool
 
 int main(int argc, char** argv) {
