@@ -165,7 +165,7 @@ void write_snapshot(const Session& session, base::OutputFile& file) {
     hasher.update(block);
     file.write(block);
   };
-  if (!ids.empty()) session.cache().save(0, ids.size(), append);  // after a search() the cache is of no use
+  if (!ids.empty()) session.cache().save(0, session.tokens().size(), append);  // after a search() the cache is of no use
   header.cache_checksum = hasher.digest();
   header.header_checksum = base::xxh3(bytes_of(header).first(kCheckedBytes));
   QUERN_ASSERT(file.size() == start + header.total_bytes);

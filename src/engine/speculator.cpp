@@ -59,11 +59,10 @@ Speculator::Speculator(Drafter& drafter, const SpeculationOptions& options)
       n_right_(options.max_draft, 0),
       n_judged_(options.max_draft, 0) {}
 
-// How often the guess at `place` is right when those before it are. Unknown at first: as often as not for guesses
-// that can be watched before they are trusted, more often for a model's, which can only be tried.
-double Speculator::right(std::size_t place) const {
-  const double prior = drafter_.cheap() ? 0.5 : 0.75;
-  return (n_right_[place] + prior * kPriorWeight) / (n_judged_[place] + kPriorWeight);
+// How often the guess at `place` is right when those before it are, of which the last is so with `before`: what
+// is known of one place is believed of the next until that was judged itself.
+double Speculator::right(std::size_t place, double before) const {
+  return (n_right_[place] + before * kPriorWeight) / (n_judged_[place] + kPriorWeight);
 }
 
 void Speculator::judge(std::size_t place, bool is_right) {
@@ -77,8 +76,11 @@ std::size_t Speculator::best_width(std::size_t most) const {
   if (!costs_.known(1) || lost_ > kMostLost * total_) return 0;
   std::size_t best = 0;
   double best_rate = kLeastGain / costs_.of(1), tokens = 1, chance = 1;
+  // At first little is believed of guesses that can be watched before they are trusted; a model's must be tried.
+  double is_right = drafter_.cheap() ? 0.25 : 0.75;
   for (std::size_t n = 1; n <= most; ++n) {
-    chance *= right(n - 1);
+    is_right = right(n - 1, is_right);
+    chance *= is_right;
     tokens += chance;
     const double rate = tokens / (costs_.of(n + 1) + draft_seconds_ * static_cast<double>(n));
     if (rate <= best_rate) continue;

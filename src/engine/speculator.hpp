@@ -59,7 +59,7 @@ class Speculator {
  private:
   std::size_t best_width(std::size_t most) const;
   void judge(std::size_t place, bool right);
-  double right(std::size_t place) const;
+  double right(std::size_t place, double before) const;
   std::span<const std::int32_t> draft(std::span<const std::int32_t> text, std::size_t n);
   void watch(std::span<const std::int32_t> text);
 

@@ -29,7 +29,7 @@ struct Answered {
 struct Shape {
   std::size_t context = 200, n_parallel = 3, step_tokens = 16, prefix_sequences = 2, source_length = 0;
   bool share = true;
-  std::size_t n_threads = 2;
+  std::size_t n_threads = 1;
 };
 
 inline std::unique_ptr<sampling::Sampler> make_sampler(const Request& request, std::size_t vocab_size) {

@@ -18,6 +18,7 @@ std::vector<Request> family(const Ids& beginning, std::size_t n, std::size_t suf
   std::vector<Request> requests(n);
   for (std::size_t i = 0; i < n; ++i) {
     requests[i].prompt = joined_ids(beginning, random_ids(suffix, 101, seed + static_cast<std::uint32_t>(i)));
+    requests[i].prompt[beginning.size()] = static_cast<std::int32_t>(i);  // here they part
     requests[i].max_new_tokens = 4;
   }
   return requests;
@@ -27,7 +28,7 @@ std::vector<Request> family(const Ids& beginning, std::size_t n, std::size_t suf
 std::size_t computed(const Contract& contract, const std::vector<Request>& requests, const Shape& shape,
                      bool one_after_another = false) {
   const TinyModel tiny = make_model(contract, "q8");
-  base::ThreadPool pool(2);
+  base::ThreadPool pool(1);
   Scheduler scheduler(*tiny.model, pool, scheduler_options(shape));
   std::deque<Answered> answers(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {

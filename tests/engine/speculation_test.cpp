@@ -66,7 +66,7 @@ struct Seen {
 
 Seen answer(const model::Model& model, const Ids& prompt, const Case& c, const SessionDirectory& directory,
             engine::Speculator* speculator) {
-  base::ThreadPool pool(2);
+  base::ThreadPool pool(1);
   engine::SessionOptions options = session_options(c.shape);
   if (speculator != nullptr) options.max_draft = speculator->max_draft();
   Session session(model, pool, options);
@@ -259,7 +259,7 @@ TEST_CASE("a draft model guesses its own answer", "[speculation]") {
   Contract wide = tiny_contract();
   wide.vocab_size = 103;
   const TinyModel foreign = make_model(wide, "q8");
-  base::ThreadPool pool(2);
+  base::ThreadPool pool(1);
   CHECK_THROWS_AS(engine::model_drafter(*foreign.model, *tiny.model, pool, {}, 16), base::Error);
   const Ids prompt = random_ids(90, 101);
   Session plain(*tiny.model, pool, session_options({}));

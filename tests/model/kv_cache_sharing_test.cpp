@@ -33,7 +33,7 @@ TEST_CASE("a sequence that begins with another's blocks goes on with the very bi
   for (const Variant& variant : variants()) {
     const TinyModel tiny = make_model(variant.contract, "q8");
     const std::vector<std::int32_t> text = random_ids(150, 101), other = random_ids(50, 101, 9);
-    base::ThreadPool pool(2);
+    base::ThreadPool pool(1);
     model::KvCache cache(*tiny.model, {CacheType::int8, CacheType::int8, 3, 200, 200});
     model::Runner runner(*tiny.model, cache, pool, 200, 200);
     runner.set_deterministic(true);
