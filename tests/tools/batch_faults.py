@@ -103,7 +103,7 @@ def check_torn(case):
         torn = pathlib.Path(f"{case.out}.torn")
         check(torn.exists() == (cut > before), f"cut at {cut}: .torn")
         check(not torn.exists() or torn.read_bytes() == case.expected[before:cut] + b"\n", f"cut at {cut}: .torn holds another end")
-    for place, new, word in ((3, b"x", "line 1 is not valid JSON"), (before - 4, b"\xff", f"line {len(lines) - 1} is not valid JSON"),
+    for place, new, word in ((1, b"x", "line 1 is not valid JSON"), (before - 4, b"\xff", f"line {len(lines) - 1} is not valid JSON"),
                              (len(lines[0]) - 1, b" ", "line 1"), (len(lines[0]), b"[", "line 2 is not valid JSON")):
         case.finished()
         data = bytearray(case.expected)

@@ -144,7 +144,7 @@ def check_other_runs(case, model, other, tmp):
         other_input.write_bytes(b"".join(changed))
         refused(batch, "input", source=other_input)
     edited = json.loads((model / "model.json").read_text())
-    edited["chat"]["template"] = "{{ messages[0].content }}"
+    edited["chat"]["jinja"] = "{{ messages[0].content }}"
     copy = tmp / "edited"
     shutil.copytree(model, copy)
     (copy / "model.json").write_text(json.dumps(edited))
