@@ -20,7 +20,7 @@ endif()
 file(GLOB tool_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/tools/*.py)
 foreach(script ${tool_tests})
   get_filename_component(name ${script} NAME_WE)
-  if(name MATCHES "^(harness|pty_terminal|batch_model|batch_disk)$" OR QUERN_SANITIZE)
+  if(name MATCHES "^(harness|pty_terminal|batch_model|batch_disk|batch_case)$" OR QUERN_SANITIZE)
     continue()
   endif()
   add_test(NAME tools_${name}

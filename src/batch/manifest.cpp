@@ -42,7 +42,8 @@ std::string option_value(const Manifest& manifest, const std::string& name) {
 }  // namespace
 
 std::string sync_line(const SyncState& sync) {
-  return base::cat("{\"synced_bytes\": ", padded(sync.synced_bytes), ", \"unsure\": ", sync.unsure ? "1" : "0", "}\n");
+  return base::cat("{\"synced_bytes\": ", padded(sync.synced_bytes), ", \"unsure\": ", sync.unsure ? "1" : "0",
+                   ", \"again\": ", padded(sync.synced_bytes), "}\n");
 }
 
 std::string manifest_text(const Manifest& manifest, const SyncState& sync) {
@@ -91,6 +92,7 @@ StoredManifest parse_manifest(std::string_view text, std::string_view where) {
   base::JsonObject sync(second, base::cat(where, ": "));
   stored.sync.synced_bytes = count(sync, "synced_bytes");
   stored.sync.unsure = sync.get_int("unsure", 0, 1) == 1;
+  if (count(sync, "again") != stored.sync.synced_bytes) stored.sync = {};  // torn: nothing is known to be synced
   return stored;
 }
 

@@ -192,8 +192,14 @@ void OutputLog::begin_resumed(const Manifest& manifest, const OutputScan& scan) 
       base::environment_error(name_, "cannot cut the torn end off", errno);
   }
   size_ = synced_ = scan.good_bytes;
-  // What is read here may be in memory only (a killed run); nothing before this sync is known to last.
-  if (::fsync(fd_) != 0) base::environment_error(name_, "cannot sync", errno);
+  // What was read may be in memory only (a killed run); when this sync fails, what an earlier one vouched for counts.
+  if (::fsync(fd_) != 0) {
+    const int error = errno;
+    manifest_fd_ = Descriptor(::open(manifest_path(path_).c_str(), O_WRONLY | O_CLOEXEC));
+    sync_offset_ = stored_->sync_offset;
+    record_sync({std::min(stored_->sync.synced_bytes, size_), true});
+    base::environment_error(name_, "cannot sync", error);
+  }
   write_manifest(manifest, {size_, false});
 }
 

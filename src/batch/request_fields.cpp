@@ -111,7 +111,7 @@ void Fields::finish() {
   try {
     object_.finish();
   } catch (const base::Error& error) {
-    throw ItemError("unsupported_field", error);
+    throw ItemError("unsupported_field", error.where(), "is no field that is known here (docs/BATCH.md)");
   }
 }
 

@@ -71,6 +71,9 @@ TEST_CASE("a manifest is read as it was written, and differences are named") {
   CHECK(stored.sync.unsure);
   CHECK(text.substr(stored.sync_offset) == batch::sync_line({12345, true}));
   CHECK(batch::sync_line({0, false}).size() == batch::sync_line({UINT64_MAX / 2, true}).size());
+  std::string torn = text;
+  torn[torn.find("\"again\"") + 28] = '6';
+  CHECK(batch::parse_manifest(torn, "x").sync.synced_bytes == 0);
   batch::check_same(m, m, "x");
   const auto differs = [&](auto change, const char* word) {
     batch::Manifest other = m;

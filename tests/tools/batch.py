@@ -128,7 +128,7 @@ def check_thousand(model, tmp):
     outputs = []
     for np in (1, 3, 16):
         target = tmp / f"mixed-{np}.out"
-        result = Batch(model).run(source, target, "-np", np, "-t", "2", expect=1)
+        result = Batch(model).run(source, target, "-np", np, *(["-t", "2"] if FULL else []), expect=1)
         check(summary(result) == (950, 50, 0, 1000), f"-np {np}: {result.stderr}")
         outputs.append(target.read_bytes())
     check(outputs[0] == outputs[1] == outputs[2], "the answers depend on -np")
@@ -192,7 +192,7 @@ def check_equal_to_run(model, tmp, options=("--temp", "0.9"), same=()):
         check(outs[0] == outs[1] == outs[2], "-np changes an answer")
         for answer in lines_of(out)[::3]:
             seed = ["-s", str(answer["seed"])] if answer["seed"] is not None else []
-            alone = json.loads(run(QUERN, "run", "-m", model, "-p", prompts[answer["line"] - 1], "-n", "12", "--output", "json",
+            alone = json.loads(run(QUERN, "run", "-t", "1", "-m", model, "-p", prompts[answer["line"] - 1], "-n", "12", "--output", "json",
                                    "--no-timings", *options, *raw, *seed, *same).stdout)
             check(alone["ids"] == answer["ids"] and alone["text"] == answer["text"], f"{answer}\nalone {alone}")
             check(alone["finish_reason"] == answer["finish_reason"], f"{answer}")
@@ -288,7 +288,7 @@ def check_embeddings(model, tmp, name):
     Batch(model).run(tmp / "e.jsonl", tmp / f"e-{name}.out")
     answers = [a["response"]["body"]["data"] for a in lines_of(tmp / f"e-{name}.out")]
     (tmp / "texts.txt").write_text("\n".join(texts) + "\n")
-    alone = [json.loads(x)["embedding"] for x in run(QUERN, "embed", "-m", model, "-f", tmp / "texts.txt").stdout.splitlines()]
+    alone = [json.loads(x)["embedding"] for x in run(QUERN, "embed", "-t", "1", "-m", model, "-f", tmp / "texts.txt").stdout.splitlines()]
     f32 = lambda v: struct.pack(f"<{len(v)}f", *v)
     check([f32(a[0]["embedding"]) for a in answers[:-1]] == [f32(v) for v in alone], f"{name}: other vectors than quern embed")
     check([base64.b64decode(d["embedding"]) for d in answers[-1]] == [f32(v) for v in alone], f"{name}: base64")
@@ -357,9 +357,9 @@ def check_big(model, tmp):
 def check_progress(model, tmp):
     """Nothing of a bar without a terminal; a line now and then; --quiet: the summary alone."""
     source = write_lines(tmp / "p.txt", [f"line {i}" for i in range(10)])
-    result = run(QUERN, "batch", "-m", model, "-i", source, "-o", tmp / "p.out", "-n", "4", "--progress", "1")
+    result = run(QUERN, "batch", "-m", model, "-i", source, "-o", tmp / "p.out", "-n", "4", "-t", "1", "--progress", "1")
     check(b"\x1b" not in result.stderr and b"\r" not in result.stderr and result.stdout == b"", f"{result.stderr}")
-    result = subprocess.run(["script", "-qec", f"{QUERN} batch -m {model} -i {source} -o {tmp}/q.out -n 64 --ignore-eos", "/dev/null"],
+    result = subprocess.run(["script", "-qec", f"{QUERN} batch -m {model} -i {source} -o {tmp}/q.out -n 64 -t 1 --ignore-eos", "/dev/null"],
                             capture_output=True, stdin=subprocess.DEVNULL)
     check(b"quern: batch: 10 done" in result.stdout, f"{result.stdout}")
 

@@ -136,8 +136,8 @@ class Batch:
         self.model, self.options = model, [str(o) for o in options]
 
     def command(self, source, target, *options):
-        return [str(c) for c in (QUERN, "batch", "-m", self.model, "-i", source, "-o", target, "-q", "-t", "1",
-                                 *self.options, *options)]
+        return [str(c) for c in (QUERN, "batch", "-m", self.model, "-i", source, "-o", target, "-q",
+                                 *(["-t", "1"] if "-t" not in options else []), *self.options, *options)]
 
     def run(self, source, target, *options, expect=0, **more):
         return run(*self.command(source, target, *options), expect=expect, **more)

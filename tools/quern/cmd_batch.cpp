@@ -48,8 +48,8 @@ std::string hex(std::uint64_t value) {
 }
 
 // Whatever decides about answers: weights, tokenizer and contract (in model.json as it is, chat template and all).
-void describe_model(const model::ModelPaths& paths, batch::Manifest& manifest) {
-  const model::ModelFiles files = model::open_model_files(paths.directory);
+void describe_model(const std::string& path, const model::ModelPaths& paths, batch::Manifest& manifest) {
+  const model::ModelFiles files = model::open_model_files(path);
   const std::string contract = base::read_text_file(paths.contract, std::size_t{256} << 20);
   const std::array<std::uint64_t, 2> parts = {files.weights.checksum(), base::xxh3(base::as_bytes(contract))};
   manifest.model_name = files.contract.name;
@@ -159,7 +159,7 @@ int cmd_batch(const std::vector<std::string>& arguments) {
   batch::OutputLog output(options.output, existing, input, options.sync_lines);
   const std::optional<grammar::Grammar> grammar = read_grammar(options.answer.grammar);
   batch::Manifest manifest;
-  describe_model(paths, manifest);
+  describe_model(options.answer.model.model, paths, manifest);
   const batch::InputFormat format = options.format == "auto" ? batch::detect_format(input, options.input)
                                                              : *batch::input_format_of(options.format);
   manifest.format = batch::input_format_name(format);
