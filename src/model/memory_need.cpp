@@ -20,17 +20,28 @@ void fill(KvCache& cache, std::size_t sequence, std::size_t n, std::size_t chunk
   }
 }
 
+void add(CacheBytes& sum, const CacheBytes& one, std::uint64_t times) {
+  sum.payload += times * one.payload;
+  sum.scales += times * one.scales;
+  sum.rounding += times * one.rounding;
+  sum.metadata += times * one.metadata;
+}
+
+// Sequences take blocks of one pool, each as if it were alone.
 void add_cache(const Model& model, const RunShape& shape, std::size_t chunk, MemoryNeed& need) {
   if (!model.decoder) return;
-  KvCache cache(model, shape.cache);
-  const std::size_t context = cache.options().max_tokens;
-  fill(cache, 0, context, chunk);
+  const auto add_sequences = [&](std::uint64_t n, std::size_t tokens) {
+    CacheOptions options = shape.cache;
+    options.n_sequences = 1;
+    KvCache cache(model, options);
+    fill(cache, 0, tokens, chunk);
+    add(need.cache, cache.bytes(), n);
+    need.cache_touched += n * cache.touched_bytes();
+  };
+  const std::size_t context = shape.cache.max_tokens, n = shape.cache.n_sequences;
+  add_sequences(shape.beams ? 1 : n, context);
   // A beam writes into a copy of the prompt's last block.
-  const std::size_t own =
-      shape.beams ? std::min(shape.own_tokens + kernels::kBlockTokens, context) : context;
-  for (std::size_t s = 1; s < shape.cache.n_sequences; ++s) fill(cache, s, own, chunk);
-  need.cache = cache.bytes();
-  need.cache_touched = cache.touched_bytes();
+  if (shape.beams) add_sequences(n - 1, std::min(shape.own_tokens + kernels::kBlockTokens, context));
 }
 
 void add_source(const Model& model, const RunShape& shape, std::size_t chunk, MemoryNeed& need) {
@@ -43,10 +54,10 @@ void add_source(const Model& model, const RunShape& shape, std::size_t chunk, Me
   if (!model.decoder) return;
   CacheOptions options = shape.cache;
   options.max_tokens = chunk;
+  options.n_sequences = 1;
   KvCache source(model.decoder->cross_layers, options);
-  for (std::size_t s = 0; s < (shape.beams ? 1 : shape.cache.n_sequences); ++s)
-    fill(source, s, n, chunk);
-  need.source = source.bytes();
+  fill(source, 0, n, chunk);
+  add(need.source, source.bytes(), shape.beams ? 1 : shape.cache.n_sequences);
 }
 
 // Of the steps of a run, which take `step` tokens and a rest of the context.

@@ -232,6 +232,18 @@ Work PhaseWork::total() const {
   return sum;
 }
 
+PhaseWork encode_work(const model::Model& model, const WorkShape& shape) {
+  if (!model.encoder || !model.decoder) return {};
+  WorkShape source = shape;  // read whole, in one step
+  source.context = source.chunk = std::max<std::size_t>(1, shape.source_tokens);
+  source.cache = {kernels::CacheType::f32, kernels::CacheType::f32};
+  const Phase phase{model, source, false, static_cast<double>(source.context)};
+  Sum sum(phase);
+  add_embedding(sum, *model.encoder);
+  add_stack(sum, *model.encoder);
+  return std::move(sum.result);
+}
+
 PhaseWork prefill_work(const model::Model& model, const WorkShape& shape) {
   const std::size_t step = std::max<std::size_t>(1, std::min(shape.chunk, shape.context));
   return phase_work({model, shape, false, static_cast<double>(step)});

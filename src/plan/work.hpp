@@ -41,6 +41,7 @@ struct WorkShape {
   std::size_t source_tokens = 0;  // keys of cross-attention
 };
 
+PhaseWork encode_work(const model::Model& model, const WorkShape& shape);  // of a source; empty without
 PhaseWork prefill_work(const model::Model& model, const WorkShape& shape);
 PhaseWork decode_work(const model::Model& model, const WorkShape& shape);
 

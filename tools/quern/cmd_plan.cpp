@@ -57,10 +57,11 @@ void add_runs(const plan::ShapeModel& model, const plan::ShapeModel* draft, Plan
     options.run.shape.cache.v_type = types.v;
     for (const std::size_t context : report.contexts) {
       options.run.context = context;
-      PlannedRun run{context, types, plan::plan_memory(model, draft, options.run), {}, {}};
+      PlannedRun run{context, types, plan::plan_memory(model, draft, options.run), {}, {}, {}};
       const std::size_t source = options.run.source_tokens != 0 ? options.run.source_tokens : context;
       const plan::WorkShape shape{types, context, run.memory->need.step_tokens,
                                   std::max(options.run.sequences, options.run.beams), source};
+      run.encode = plan::encode_work(*model.model, shape);
       run.prefill = plan::prefill_work(*model.model, shape);
       if (model.model->decoder) run.decode = plan::decode_work(*model.model, shape);
       report.runs.push_back(std::move(run));

@@ -77,6 +77,7 @@ Json runs_json(const PlanOptions& options, const PlanReport& report) {
                       {"step_tokens", run.memory->need.step_tokens}});
     entry["memory"] = memory_json(*run.memory);
     entry["fits"] = report.machine.usable() == 0 || run.memory->peak() <= report.machine.usable();
+    if (!run.encode.parts.empty()) entry["encode"] = phase_json(run.encode, report.limits);
     entry["prefill"] = phase_json(run.prefill, report.limits);
     if (!run.decode.parts.empty()) entry["decode"] = phase_json(run.decode, report.limits);
     rows.push_back(std::move(entry));

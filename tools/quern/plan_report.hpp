@@ -15,7 +15,7 @@ struct PlannedRun {
   std::size_t context = 0;
   plan::CacheTypes types;
   std::optional<plan::MemoryPlan> memory;  // of a model
-  plan::PhaseWork prefill, decode;
+  plan::PhaseWork encode, prefill, decode;  // empty: there is no such phase
 };
 
 struct FittingRun {  // --memory, per pair of types

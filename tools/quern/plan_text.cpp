@@ -131,6 +131,7 @@ void print_phase(std::ostringstream& out, const char* title, const plan::PhaseWo
 void print_work(std::ostringstream& out, const PlanOptions& options, const PlanReport& report) {
   for (const PlannedRun& run : report.runs) {
     const std::string at = cat(grouped(run.context), " tokens, cache ", types_text(run.types));
+    if (!run.encode.parts.empty()) print_phase(out, "A token of the source, encoded whole", run.encode, report.limits);
     print_phase(out, cat("A token of prefill, ", at, ", chunks of ", run.memory->need.step_tokens).c_str(), run.prefill, report.limits);
     const std::size_t step = std::max(options.run.sequences, options.run.beams);
     if (!run.decode.parts.empty())

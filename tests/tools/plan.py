@@ -1,0 +1,162 @@
+"""quern plan: the published figures, hostile input, and its peak RSS against what a run then holds.
+
+QUERN_PLAN_MODELS: model directories to measure beside those made here (colon-separated)."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+import harness
+from harness import CONVERT, QUERN, check, run
+
+CONTEXTS = [int(c) for c in os.environ.get("QUERN_PLAN_CONTEXTS", "128,1000,3000").split(",")]
+TYPES = os.environ.get("QUERN_PLAN_TYPES", "f32,f16,int8").split(",")
+NEW_TOKENS = 8
+TOLERANCE = 0.05
+
+# Fixtures made large enough that a fault of a few MiB shows, small enough that a run takes seconds.
+LARGE = {
+    "llama2": dict(hidden_size=768, intermediate_size=2048, num_hidden_layers=12, num_attention_heads=12,
+                   num_key_value_heads=4, head_dim=64, vocab_size=32000),
+    "gpt2": dict(n_embd=768, n_layer=12, n_head=12, n_positions=4096, vocab_size=32000),
+    "mistral-swa": dict(hidden_size=768, intermediate_size=2048, num_hidden_layers=12, num_attention_heads=12,
+                        num_key_value_heads=4, head_dim=64, vocab_size=32000, sliding_window=512),
+    "deepseek-v3": dict(hidden_size=512, intermediate_size=1536, moe_intermediate_size=384, num_hidden_layers=8,
+                        num_attention_heads=8, num_key_value_heads=8, kv_lora_rank=256, q_lora_rank=384,
+                        n_routed_experts=16, vocab_size=32000),
+    "t5": dict(d_model=512, d_kv=64, d_ff=2048, num_layers=8, num_decoder_layers=8, num_heads=8, vocab_size=32000),
+}
+
+
+def plan(*arguments):
+    return json.loads(run(QUERN, "plan", *arguments, "--output", "json").stdout)
+
+
+def published_figures():
+    shape = ["--layers", 32, "--heads", 32, "--head-dim", 128, "--params", "7e9", "--type", "bf16", "-c", 128000, "-ctk", "f16"]
+    rows = {row["heads"]: row for row in plan(*shape)["cache"]}
+    want = {"MHA": (512, 62.5, 26703), "GQA-8": (128, 15.625, 106812), "MQA": (16, 1.953125, 854492)}
+    for name, (kib, gib, tokens) in want.items():
+        row = rows[name]
+        got = (row["payload_bytes_per_token"] / 1024, row["bytes"][0] / 2**30, row["tokens_equal_to_weights"])
+        check(got == (kib, gib, tokens), f"{name}: {got}, expected {(kib, gib, tokens)}")
+    text = run(QUERN, "plan", *shape).stdout.decode()
+    for figure in ("512 KiB", "128 KiB", "16 KiB", "62.50 GiB", "15.63 GiB", "1.95 GiB", "26,703", "106,812", "854,492"):
+        check(figure in text, f"the table lacks {figure}:\n{text}")
+
+
+def bare_configuration(folder):
+    config = folder / "config.json"
+    config.write_text(json.dumps(dict(
+        architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096, intermediate_size=11008,
+        num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=32, vocab_size=32000, rms_norm_eps=1e-5,
+        max_position_embeddings=4096, hidden_act="silu", tie_word_embeddings=False, torch_dtype="float16")))
+    started = time.monotonic()
+    report = plan(config, "--type", "bf16", "-c", "4k,128000", "-ctk", "f16,int8", "--memory", "16G")
+    seconds = time.monotonic() - started
+    check(report["parameters"] == 6738415616, f"parameters of a 7B LLaMA: {report['parameters']}")
+    check(abs(report["weight_bytes"] / (2 * 6738415616) - 1) < 0.01, "weights at two bytes")
+    rows = {row["heads"]: row for row in report["cache"] if row["type_k"] == "f16"}
+    check(rows["own"]["payload_bytes_per_token"] == 512 * 1024, "a token of the 7B's cache")
+    given = plan(folder, "--type", "bf16", "--params", "7e9", "-c", 128000, "-ctk", "f16")
+    tokens = {row["heads"]: row["tokens_equal_to_weights"] for row in given["cache"]}
+    check((tokens["MHA"], tokens["GQA-8"], tokens["MQA"]) == (26703, 106812, 854492), f"with --params 7e9: {tokens}")
+    decode = {part["component"]: part for part in report["runs"][0]["decode"]["components"]}
+    check(decode["attention scores"]["float_ops"] == 2 * 32 * 128 * 4096 * 32, "products of 4,096 keys")
+    check(decode["attention scores"]["cache_bytes"] == 32 * 128 * 2 * 4096 * 32, "bytes of 4,096 keys")
+    fitting = plan(config, "--type", "q4", "--memory", "16G", "-c", 2048)["fitting"][0]
+    check(fitting["longest_context"] == 4096 and fitting["most_sequences"] > 1, f"what fits in 16 GiB: {fitting}")
+    return seconds
+
+
+def hostile(folder):
+    broken = folder / "broken.json"
+    for text in ("", "{", "[]", '{"architectures": ["Nonsense"]}', '{"quern": 1}'):
+        broken.write_text(text)
+        result = run(QUERN, "plan", broken, expect=3)
+        check(result.stderr.count(b"\n") == 1 and not result.stdout, f"one line for {text!r}: {result.stderr}")
+    for arguments in (["-c", "0"], ["-c", "x"], ["-c", "1e30"], ["-ctk", "int7"], ["-ctk", "int8,f16", "-ctv", "int8,f16,f32"],
+                      ["--memory", "nan"], ["--layers", 3], ["-np", 0], ["--gops", "-1"]):
+        run(QUERN, "plan", folder, *arguments, expect=2)
+    run(QUERN, "plan", expect=2)
+    run(QUERN, "plan", "--layers", 4, expect=2)
+    run(QUERN, "plan", folder / "absent", expect=3)
+
+
+def large_checkpoint(folder, fixture, changes):
+    """A random checkpoint: the fixture's configuration with these widths."""
+    import torch
+    import transformers
+    config = json.loads((harness.shared() / "fixtures" / fixture / "config.json").read_text())
+    config.update(changes)
+    config.update(max_position_embeddings=4096) if "max_position_embeddings" in config else None
+    config.pop("layer_types", None)
+    source = folder / f"{fixture}-hf"
+    source.mkdir()
+    (source / "config.json").write_text(json.dumps(config))
+    torch.manual_seed(1)
+    kind = transformers.AutoModelForSeq2SeqLM if fixture == "t5" else transformers.AutoModelForCausalLM
+    kind.from_config(transformers.AutoConfig.from_pretrained(source), dtype=torch.bfloat16).save_pretrained(source)
+    target = folder / fixture
+    run(CONVERT, source, target, "--type", "q8")
+    return target
+
+
+def measured(model, ids_file, context, cache_type, encoder):
+    """VmHWM of a run that fills the context."""
+    arguments = ["-n", NEW_TOKENS, "--ignore-eos", "--temp", 0, "--output", "json", "-ctk", cache_type, "-ctv", cache_type]
+    arguments += ["-c", 64 if encoder else context]
+    result = run(QUERN, "run", "-m", model, "--ids-file", ids_file, *arguments, timeout=900)
+    return json.loads(result.stdout)["timings"]["peak_rss_bytes"]
+
+
+def compare_memory(model, folder):
+    import numpy
+    contract = json.loads((model / "model.json").read_text())
+    encoder = contract["encoder"] is not None
+    worst = 0
+    for context in CONTEXTS:
+        if context > contract["max_positions"]:
+            continue
+        n = context if encoder else context - NEW_TOKENS + 1
+        ids = numpy.random.default_rng(context).integers(3, contract["vocab_size"] - 3, n)
+        ids_file = folder / "ids.txt"
+        ids_file.write_text(" ".join(str(i) for i in ids))
+        for cache_type in TYPES:
+            shape = ["-c", NEW_TOKENS, "--source-tokens", context] if encoder else ["-c", context]
+            planned = plan(model, *shape, "-ctk", cache_type)["runs"][0]["memory"]
+            peak = measured(model, ids_file, context, cache_type, encoder)
+            difference = planned["peak_rss"] / peak - 1
+            worst = max(worst, abs(difference))
+            print(f"{model.name:16} {context:6} {cache_type:5} planned {planned['peak_rss'] / 2**20:8.1f} MiB, "
+                  f"measured {peak / 2**20:8.1f}, {100 * difference:+.1f} %", flush=True)
+    return worst
+
+
+def main():
+    harness.need("numpy")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        published_figures()
+        seconds = bare_configuration(folder)
+        hostile(folder)
+        models = [pathlib.Path(p) for p in os.environ.get("QUERN_PLAN_MODELS", "").split(":") if p]
+        smollm2 = folder / "smollm2"
+        run(CONVERT, harness.smollm2_gguf(), smollm2)
+        models.append(smollm2)
+        try:
+            import torch, transformers  # noqa: F401
+            for fixture, changes in LARGE.items():
+                models.append(large_checkpoint(folder, fixture, changes))
+        except ImportError:
+            print("no torch and transformers: SmolLM2 alone is measured")
+        worst = {model.name: compare_memory(model, folder) for model in models}
+        for model, difference in worst.items():
+            check(difference <= TOLERANCE, f"{model}: planned peak RSS is off by {100 * difference:.1f} %")
+        print(f"plan: published figures, a bare 7B in {1000 * seconds:.0f} ms, hostile input; peak RSS of {len(models)} models x "
+              f"{len(CONTEXTS)} contexts x {len(TYPES)} types within {100 * max(worst.values()):.1f} %")
+
+
+main()
