@@ -31,7 +31,8 @@ def main():
             widths = {k: usual[k] * 2 for k in WIDTHS if isinstance(usual.get(k), int)}
             if name == "falcon": widths = {"hidden_size": 256, "num_attention_heads": 8}   # 71 heads
             given = {**widths, **{k: 3 for k in DEPTHS if k in usual}}
-            for keys in ({}, given):
+            needed = {"num_experts_per_tok": 6} if name == "deepseek_v2" else {}   # the class has none, and fails without
+            for keys in (needed, {**given, **needed}):
                 found.append({"model_type": name, "given": sorted(keys), "config": plain(CONFIG_MAPPING[name](**keys).to_dict())})
     pathlib.Path(sys.argv[1]).write_text("[\n" + ",\n".join(" " + json.dumps(one) for one in found) + "\n]\n")
 

@@ -116,8 +116,12 @@ class Printer {
 
   Json answers(const engine::PackedResult& result, std::string& text) const {
     const InputItem& item = items_[result.index];
-    for (std::size_t i = 0; i < item.ids.size(); ++i) ranking(result, i);  // refuses what is not finite
-    const std::span logits(result.runner.logits(result.first_logits), 2 * item.ids.size());
+    std::vector<float> logits;
+    for (std::size_t i = 0; i < item.ids.size(); ++i) {
+      ranking(result, i);  // refuses what is not finite
+      const float* const row = result.runner.logits(result.first_logits + i);
+      logits.insert(logits.end(), row, row + 2);
+    }
     Json list = Json::array();
     for (const AnswerSpan& span : best_spans(logits, item.parts, options_.longest_answer, top_k_)) {
       const std::vector<std::int32_t> ids(item.ids.begin() + static_cast<std::ptrdiff_t>(span.first),
