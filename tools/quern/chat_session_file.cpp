@@ -48,7 +48,8 @@ void ChatSession::load(const std::string& path) {
   branches_ = file.branches();
   settings_ = std::move(settings);
   attempt_ = 0;
-  const std::string branches = branches_.empty() ? "" : base::cat(branches_.size(), " branches, ");
+  const std::size_t n = branches_.size();
+  const std::string branches = n == 0 ? "" : n == 1 ? "1 branch, " : base::cat(n, " branches, ");
   notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", branches, restored.n_tokens,
                    " tokens held without prefill"),
          color_);
