@@ -15,6 +15,7 @@ EXEMPT = {
     "src/convert/tokenizer_import": "GGUF's pre-tokenizer and tokenizer names",
     "src/convert/rope.hpp": "the name of a RoPE rule in configurations (the field knows it by its first model)",
     "src/contract/vocabulary.hpp": "the same name in the contract",
+    "src/bench/": "programs whose labels and keys people know: llama-bench, llama-batched-bench",
     "src/convert/pooling_import.cpp": "the name of a file of sentence-transformers",
 }
 

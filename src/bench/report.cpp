@@ -65,7 +65,7 @@ void add_figures(Json& out, const Row& row, const Figures& f) {
   out["perplexity"] = or_null(row.perplexity);
 }
 
-std::string csv_field(std::string text) {
+std::string csv_field(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + "\"";
@@ -96,7 +96,8 @@ std::string csv_text(const Json& rows) {
   std::string text;
   for (const Json& row : rows) {
     std::string head, line;
-    for (const auto& [key, value] : flat(row).items()) {
+    const Json scalars = flat(row);
+    for (const auto& [key, value] : scalars.items()) {
       head += (head.empty() ? "" : ",") + key;
       line += (line.empty() ? "" : ",") + csv_field(plain(value));
     }
@@ -115,14 +116,16 @@ const char* sql_type(const std::string& key, const Json& value) {
 std::string sql_text(const Json& rows) {
   if (rows.empty()) return {};
   std::string columns, names;
-  for (const auto& [key, value] : flat(rows.front()).items()) {
+  const Json first = flat(rows.front());
+  for (const auto& [key, value] : first.items()) {
     columns += base::cat(columns.empty() ? "" : ",\n", "  ", key, " ", sql_type(key, value));
     names += (names.empty() ? "" : ", ") + key;
   }
   std::string text = "CREATE TABLE IF NOT EXISTS quern_bench (\n" + columns + "\n);\n\n";
   for (const Json& row : rows) {
     std::string values;
-    for (const auto& [key, value] : flat(row).items()) values += (values.empty() ? "" : ", ") + sql_value(value);
+    const Json scalars = flat(row);
+    for (const auto& [key, value] : scalars.items()) values += (values.empty() ? "" : ", ") + sql_value(value);
     text += "INSERT INTO quern_bench (" + names + ") VALUES (" + values + ");\n";
   }
   return text;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string_view>
 
 #include "base/strings.hpp"
@@ -16,6 +17,20 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"batch-size", "BATCH"},        {"ubatch-size", "UBATCH"},     {"n-predict", "N_PREDICT"},
     {"parallel", "N_PARALLEL"},     {"reasoning-budget", "THINK_BUDGET"},
+};
+
+// CLI11 puts the variable beside the option's name, where it pushes every description into a second line.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_opts(option), variable = " (Env:" + option->get_envname() + ")";
+    const std::size_t at = option->get_envname().empty() ? std::string::npos : text.find(variable);
+    return at == std::string::npos ? text : text.substr(0, at) + text.substr(at + variable.size());
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string& variable = option->get_envname();
+    return option->get_description() + (variable.empty() ? "" : " [" + variable + "]");
+  }
 };
 
 std::map<std::string, std::string>& origins() {
@@ -51,6 +66,7 @@ std::string environment_name(const CLI::Option& option) {
 }
 
 void name_environment(CLI::App& app) {
+  app.formatter(std::make_shared<HelpFormatter>());
   for (CLI::Option* option : app.get_options()) {
     const std::string name = environment_name(*option);
     if (!name.empty()) option->envname(name);
