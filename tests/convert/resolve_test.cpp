@@ -292,34 +292,6 @@ TEST_CASE("wrong configurations are refused by name") {
   CHECK(contains(error_with("llama2", R"({"architectures": ["NovelForCausalLM"]})"), "--arch-as"));
 }
 
-TEST_CASE("a key that is left out has its class's default, null is a value") {
-  auto source = copy_of_fixture("mistral-swa");
-  base::Json config = config_of(*source);
-  const auto window = [&] {
-    source->set_config(config.dump());
-    return resolve(*source).contract.ops.at("attn").attention->mask.window;
-  };
-  CHECK(window() == 16U);
-  config["sliding_window"] = nullptr;
-  CHECK_FALSE(window());
-  config.erase("sliding_window");
-  CHECK(window() == 4096U);
-}
-
-TEST_CASE("a recipe's notices, and a choice by the version that wrote a file") {
-  auto source = copy_of_fixture("falcon-rw-alibi");
-  base::Json config = config_of(*source);
-  const convert::Resolved newer = resolve(*source);
-  config["transformers_version"] = "4.27.4";
-  source->set_config(config.dump());
-  const convert::Resolved older = resolve(*source);
-  const auto slope = [](const convert::Resolved& one) { return one.contract.ops.at("attn").attention->alibi->slopes[0]; };
-  CHECK(slope(newer) == 2 * slope(older));
-  REQUIRE(older.notices.size() == 1);
-  CHECK(contains(older.notices[0], "added once"));
-  CHECK(contains(newer.notices.at(0), "twice"));
-}
-
 TEST_CASE("an architecture can be treated as another") {
   auto source = copy_of_fixture("llama2");
   base::Json config = config_of(*source);

@@ -78,6 +78,7 @@ class Printer {
     Json json = {{"index", result.index}};
     std::string text = std::to_string(result.index);
     if (contract.head.kind == contract::HeadKind::span) {
+      text.clear();
       json["answers"] = answers(result, text);
     } else if (contract.head.pool) {
       const std::vector<Ranked> ranked = ranking(result, 0);
