@@ -57,15 +57,14 @@ Pass run_pass(kernels::PeakLoop loop, base::ThreadPool& pool, Operands& operands
 double peak(kernels::PeakLoop loop, base::ThreadPool& pool, double seconds) {
   Operands operands(pool.n_threads());
   std::uint64_t rounds = 64;
-  for (double took = 0; took < kPassSeconds && rounds < (std::uint64_t{1} << 40);) {  // long enough to time
-    took = run_pass(loop, pool, operands, rounds).seconds;
-    if (took < kPassSeconds) rounds *= 2;
-  }
   double best = 0;
   const WallClock::time_point start = WallClock::now();
   do {
     const Pass pass = run_pass(loop, pool, operands, rounds);
     best = std::max(best, pass.operations / pass.seconds);
+    // As many as take a pass at the best speed so far: one pass that was interrupted does not decide.
+    const double wanted = best * kPassSeconds / (pass.operations / static_cast<double>(rounds));
+    rounds = static_cast<std::uint64_t>(std::clamp(wanted, 64.0, 1e12));
   } while (seconds_since(start) < seconds);
   return best;
 }
