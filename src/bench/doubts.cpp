@@ -1,5 +1,4 @@
-// The verdict: what speaks against believing a run. Thresholds are what moved medians by more than the 5 % that
-// people look for, on the machines quern was made on.
+// The verdict: what speaks against believing a run. Thresholds are judgement, set for the 5 % that people look for.
 
 #include <cmath>
 #include <iomanip>

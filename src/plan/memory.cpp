@@ -75,7 +75,7 @@ model::RunShape shape_of(const ShapeModel& model, const RunOptions& options) {
   return shape;
 }
 
-// Measured on the release build (x86-64, glibc 2.36); docs/PLAN.md has the runs.
+// Estimates for a release build (x86-64, glibc 2.36); docs/PLAN.md compares the totals with runs.
 constexpr std::uint64_t kProgram = 8'600'000;       // pages of the program, its libraries and their data
 constexpr std::uint64_t kPerThread = 40'000;        // stack and counters of a worker
 constexpr std::uint64_t kPerTensor = 1'000;         // directory entry, names and bound matrix

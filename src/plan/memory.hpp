@@ -38,7 +38,7 @@ MemoryPlan plan_memory(const ShapeModel& model, const ShapeModel* draft, const R
 // tables, experts, everything else whole.
 std::uint64_t resident_weights(const ShapeModel& model, std::uint64_t n_tokens);
 
-// Measured parts of a process that are no cache, scratch or weights; docs/PLAN.md says how.
+// Estimated parts of a process that are no cache, scratch or weights (docs/PLAN.md).
 std::uint64_t process_bytes(const ShapeModel& model, const RunOptions& options);
 
 // Longest context (in tokens, at most `limit`), and most sequences (at most 4,096), whose peak is within `budget`;
