@@ -1,5 +1,7 @@
 #include "kernels/attention_types.hpp"
 
+#include <algorithm>
+
 #include "base/round_up.hpp"
 
 namespace quern::kernels {
@@ -41,18 +43,34 @@ CacheLayout make_latent_layout(CacheType type, std::size_t kv_rank, std::size_t 
   return layout;
 }
 
+namespace {
+
+// A block of K as floats in the widest form that any type gives rows of d_k.
+std::size_t widest_k_floats(const CacheLayout& layout) {
+  CacheLayout int4 = layout;
+  int4.k_type = CacheType::int4;
+  const std::size_t own = expanded_k_floats(layout);
+  return layout.d_rope != 0 ? own : std::max(own, expanded_k_floats(int4));
+}
+
+// Queries as int4 keys want them.
+std::size_t rotated_floats(const CacheLayout& layout, std::size_t rows) {
+  return layout.d_rope != 0 ? 0 : rows * layout.d_k;
+}
+
+}  // namespace
+
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout) {
   const std::size_t rows = n_queries < kAttendQueries ? n_queries : kAttendQueries;
   const std::size_t v_width = round_up(layout.d_v, 16);
   // A block of K and half a block of V as floats; scores and tile outputs.
-  const std::size_t expanded = expanded_k_floats(layout) + kBlockTokens / 2 * v_width;
-  const std::size_t rotated = layout.k_type == CacheType::int4 ? rows * layout.d_k : 0;
-  return expanded + rows * (kTileTokens + v_width) + rotated;
+  const std::size_t expanded = widest_k_floats(layout) + kBlockTokens / 2 * v_width;
+  return expanded + rows * (kTileTokens + v_width) + rotated_floats(layout, rows);
 }
 
 std::size_t score_scratch_floats(const CacheLayout& layout) {
-  const std::size_t rotated = layout.k_type == CacheType::int4 ? 4 * layout.d_k : 0;
-  return expanded_k_floats(layout) + 4 * kTileTokens + rotated;  // a block of K, scores of four rows
+  // A block of K, scores of four rows.
+  return widest_k_floats(layout) + 4 * kTileTokens + rotated_floats(layout, 4);
 }
 
 }  // namespace quern::kernels

@@ -133,6 +133,7 @@ struct AttendArgs {
   const std::uint32_t* const* selected = nullptr;
   bool alibi_bf16 = false;  // bias = bf16(slope * bf16(key index)), rounded to nearest even
 };
+// Enough for every pair of types of a layout of these widths.
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout);
 
 // Scores of one block's 32 keys alone: out[i, key] = scale * (q_i . k), no softmax. What lies in slots that
@@ -148,6 +149,6 @@ struct ScoreArgs {
   std::size_t out_stride;
   float* scratch;        // score_scratch_floats(layout)
 };
-std::size_t score_scratch_floats(const CacheLayout& layout);
+std::size_t score_scratch_floats(const CacheLayout& layout);  // for every type of K, too
 
 }  // namespace quern::kernels

@@ -146,7 +146,8 @@ TEST_CASE("every fixture resolves and its parameters add up") {
     for (std::size_t i = 0; i < specs.size(); ++i)
       CHECK(resolved.tensors[i].canonical == specs[i].name);
     for (const std::string& notice : resolved.notices) UNSCOPED_INFO(notice);
-    CHECK(resolved.notices.empty());
+    const bool said = std::string(name).starts_with("falcon") && resolved.contract.ropes.empty();  // twice or once: told
+    CHECK(resolved.notices.size() == (said ? 1u : 0u));
     CHECK(resolved.unknown_keys.empty());
   }
 }
@@ -254,7 +255,7 @@ TEST_CASE("a configuration alone gives the same contract") {
 
 TEST_CASE("wrong configurations are refused by name") {
   CHECK(contains(error_with("llama2", R"({"hidden_size": null})"), "embed_tokens"));  // 4096 where it is left out
-  CHECK(contains(error_with("transformer-halves", R"({"d_model": null})"), "$d_model"));
+  CHECK(contains(error_with("transformer-halves", R"({"d_model": null})"), "embedding.tokens"));  // 1024
   CHECK(contains(error_with("llama2", R"({"hidden_act": "sillu"})"), "did you mean \"silu\"?"));
   CHECK(contains(error_with("llama2", R"({"rope_parameters": {"rope_type": "yarm"}})"),
                  "did you mean \"yarn\"?"));

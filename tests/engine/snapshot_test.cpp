@@ -82,6 +82,7 @@ TEST_CASE("a restored session goes on with the very bits, for every type of cach
     const TinyModel tiny = make_model(contract, "q8");
     for (const CacheType k : types)
       for (const CacheType v : types) {
+        if (k == CacheType::int4 && &contract == &contracts[1]) continue;  // no latent form
         SessionShape shape;
         shape.k_type = k;
         shape.v_type = v;

@@ -55,6 +55,18 @@ std::vector<AttentionCase> cases_of(CacheType k_type, CacheType v_type) {
 
 }  // namespace
 
+TEST_CASE("the scratch of one pair of cache types serves every other") {
+  for (const std::size_t d : {1u, 12u, 64u, 80u, 128u})
+    for (const CacheType k_type : kCacheTypes)
+      for (const CacheType v_type : kCacheTypes) {
+        const CacheLayout layout = make_cache_layout(k_type, v_type, d, d);
+        const CacheLayout plain = make_cache_layout(CacheType::f32, CacheType::f32, d, d);
+        for (const std::size_t rows : {1u, 7u, 64u, 200u})
+          CHECK(attend_scratch_floats(rows, layout) == attend_scratch_floats(rows, plain));
+        CHECK(score_scratch_floats(layout) == score_scratch_floats(plain));
+      }
+}
+
 TEST_CASE("attention equals float64 on the values the cache holds") {
   for (const IsaInfo* isa : supported_isas()) {
     for (CacheType k_type : kCacheTypes) {

@@ -27,6 +27,7 @@ std::optional<CacheType> type_of(const std::string& name) {
   if (name == "int8") return CacheType::int8;
   if (name == "fp8_e4m3") return CacheType::fp8_e4m3;
   if (name == "fp8_e5m2") return CacheType::fp8_e5m2;
+  if (name == "int4") return CacheType::int4;
   return std::nullopt;
 }
 
