@@ -1,18 +1,21 @@
 """quern plan: the published figures, hostile input, and its peak RSS against what a run then holds.
 
+Two contexts and types of SmolLM2; with --full (scripts/full/plan) six models x three contexts x three types.
 QUERN_PLAN_MODELS: model directories to measure beside those made here (colon-separated)."""
 import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
 import harness
 from harness import CONVERT, QUERN, check, run
 
-CONTEXTS = [int(c) for c in os.environ.get("QUERN_PLAN_CONTEXTS", "128,1000,3000").split(",")]
-TYPES = os.environ.get("QUERN_PLAN_TYPES", "f32,f16,int8").split(",")
+FULL = "--full" in sys.argv
+CONTEXTS = [int(c) for c in os.environ.get("QUERN_PLAN_CONTEXTS", "128,1000,3000" if FULL else "128,700").split(",")]
+TYPES = os.environ.get("QUERN_PLAN_TYPES", "f32,f16,int8" if FULL else "f32,int8").split(",")
 NEW_TOKENS = 8
 TOLERANCE = 0.05
 
@@ -146,12 +149,8 @@ def main():
         smollm2 = folder / "smollm2"
         run(CONVERT, harness.smollm2_gguf(), smollm2)
         models.append(smollm2)
-        try:
-            import torch, transformers  # noqa: F401
-            for fixture, changes in LARGE.items():
-                models.append(large_checkpoint(folder, fixture, changes))
-        except ImportError:
-            print("no torch and transformers: SmolLM2 alone is measured")
+        if FULL:  # needs torch and transformers
+            models += [large_checkpoint(folder, fixture, changes) for fixture, changes in LARGE.items()]
         worst = {model.name: compare_memory(model, folder) for model in models}
         for model, difference in worst.items():
             check(difference <= TOLERANCE, f"{model}: planned peak RSS is off by {100 * difference:.1f} %")

@@ -1,6 +1,7 @@
-"""Speculation on SmolLM2: 100 prompts, greedy and sampled, with and without a grammar, give the very answers of plain
-decoding; with QUERN_SPEED=1 also how fast: repetitive text gains, random text loses less than 3 %.
-Usage: speculation.py BUILD_DIR [MODEL_DIR] (else QUERN_SMOLLM2_GGUF is converted)."""
+"""Speculation on SmolLM2: prompts, greedy and sampled, with and without a grammar, give the very answers of plain
+decoding: 12 of them, with --full (scripts/full/speculation) 100; with QUERN_SPEED=1 also how fast: repetitive text
+gains, random text loses less than 3 %.
+Usage: speculation.py BUILD_DIR [MODEL_DIR] [--full] (without MODEL_DIR QUERN_SMOLLM2_GGUF is converted)."""
 import json
 import os
 import random
@@ -9,14 +10,17 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = sys.argv[1]
+FULL = "--full" in sys.argv
+ARGUMENTS = [word for word in sys.argv[1:] if word != "--full"]
+BUILD = ARGUMENTS[0]
+N_PROMPTS, N_FEW, N_LONG = (100, 20, "60") if FULL else (12, 4, "40")
 SNIPPET = "def add(a, b):\n    return a + b\n\ndef sub(a, b):\n    return a - b\n"
 WORDS = "river stone lamp winter copper garden engine letter shadow violin harbour paper".split()
 
 
 def prompts():
     chance = random.Random(7)
-    for i in range(100):
+    for i in range(N_PROMPTS):
         text = " ".join(chance.choice(WORDS) for _ in range(8))
         yield [f"Tell me about a {text}.", f"Repeat three times: {text}", f"Write this code again, with docstrings:\n{SNIPPET}",
                f"List ten words about {text.split()[0]} as JSON."][i % 4]
@@ -57,8 +61,8 @@ def ratio(model, base, guess, file, pairs=5):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        model = sys.argv[2] if len(sys.argv) > 2 else f"{scratch}/model"
-        if len(sys.argv) <= 2:
+        model = ARGUMENTS[1] if len(ARGUMENTS) > 1 else f"{scratch}/model"
+        if len(ARGUMENTS) <= 1:
             gguf = os.environ.get("QUERN_SMOLLM2_GGUF", "")
             if not gguf:
                 print("skipped: QUERN_SMOLLM2_GGUF is not set")
@@ -70,12 +74,12 @@ def main():
                 out.write(json.dumps({"prompt": prompt}) + "\n")
         few = f"{scratch}/few.jsonl"
         with open(few, "w") as out:
-            out.writelines(open(file).readlines()[:20])
+            out.writelines(open(file).readlines()[:N_FEW])
         n = os.environ.get("QUERN_SPEC_TOKENS", "20")
         check_equal(model, ["-n", n, "--temp", "0"], file)
         check_equal(model, ["-n", n, "--temp", "0.9", "-s", "3", "--logprobs"], file)
-        check_equal(model, ["-n", "60", "--temp", "0"], few, ("--spec", "ngram"))
-        check_equal(model, ["-n", "60", "--temp", "0", "--regex", "([A-Za-z ]{3,12}, ){4,20}and that is all\\."], few)
+        check_equal(model, ["-n", N_LONG, "--temp", "0"], few, ("--spec", "ngram"))
+        check_equal(model, ["-n", N_LONG, "--temp", "0", "--regex", "([A-Za-z ]{3,12}, ){4,20}and that is all\\."], few)
         check_equal(model, ["-n", n, "--temp", "0"], few, ("--draft", model, "--draft-max", "3", "--spec-always"))
         if os.environ.get("QUERN_SPEED"):
             speed(model, scratch)
