@@ -18,16 +18,6 @@ bool is_windowed(const model::Model& model) {
   return false;
 }
 
-Contract ntk_contract(std::size_t original) {
-  Contract c = tiny_contract();
-  c.ropes["main"].switch_rule = contract::RopeSwitch{};
-  c.ropes["main"].switch_rule->kind = contract::RopeSwitchKind::dynamic_ntk;
-  c.ropes["main"].switch_rule->original_length = original;
-  c.ropes["main"].switch_rule->base = 1e4;
-  c.ropes["main"].switch_rule->factor = 2;
-  return c;
-}
-
 Contract longrope_contract(std::size_t original) {
   Contract c = tiny_contract();
   c.ropes["main"].switch_rule = contract::RopeSwitch{

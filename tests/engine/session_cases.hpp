@@ -152,4 +152,15 @@ inline void check_restored(const model::Model& model, std::size_t n_prompt, cons
   CHECK(std::memcmp(a, b, vocab_size * sizeof(float)) == 0);
 }
 
+// The tiny contract with dynamic NTK: its position tables change with the declared length.
+inline Contract ntk_contract(std::size_t original) {
+  Contract c = tiny_contract();
+  c.ropes["main"].switch_rule = contract::RopeSwitch{};
+  c.ropes["main"].switch_rule->kind = contract::RopeSwitchKind::dynamic_ntk;
+  c.ropes["main"].switch_rule->original_length = original;
+  c.ropes["main"].switch_rule->base = 1e4;
+  c.ropes["main"].switch_rule->factor = 2;
+  return c;
+}
+
 }  // namespace quern::tests

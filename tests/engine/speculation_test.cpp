@@ -134,16 +134,6 @@ void check_case(const model::Model& model, const Ids& prompt, const Case& c, con
   check_equal(answer(model, prompt, c, directory, &speculator), plain);
 }
 
-Contract ntk_contract(std::size_t original) {
-  Contract c = tiny_contract();
-  c.ropes["main"].switch_rule = contract::RopeSwitch{};
-  c.ropes["main"].switch_rule->kind = contract::RopeSwitchKind::dynamic_ntk;
-  c.ropes["main"].switch_rule->original_length = original;
-  c.ropes["main"].switch_rule->base = 1e4;
-  c.ropes["main"].switch_rule->factor = 2;
-  return c;
-}
-
 }  // namespace
 
 TEST_CASE("speculation gives the answer of plain decoding, for every mechanism", "[speculation]") {

@@ -1,5 +1,6 @@
 #include "model_options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -100,6 +101,11 @@ CacheType parse_cache_type(const std::string& name, const char* option) {
   }
   base::usage_error(option, base::cat("unknown cache type \"", base::printable(name, 40), "\"; known: ",
                                       base::join(known)));
+}
+
+std::string cache_type_name(CacheType type) {
+  const auto own = [&](const auto& entry) { return entry.second == type; };  // names of others come behind
+  return std::string(std::find_if(kCacheTypes.begin(), kCacheTypes.end(), own)->first);
 }
 
 std::size_t context_length(const LoadedModel& loaded, const ModelOptions& options) {

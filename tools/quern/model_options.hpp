@@ -41,6 +41,7 @@ LoadedModel load_model(const ModelOptions& options);
 const text::Tokenizer& need_tokenizer(const LoadedModel& loaded);
 
 kernels::CacheType parse_cache_type(const std::string& name, const char* option);
+std::string cache_type_name(kernels::CacheType type);  // "int8": what parse_cache_type() takes for it
 engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOptions& options,
                                        std::size_t total_length);
 // The context in tokens: -c, or the model's max_positions.

@@ -1,6 +1,7 @@
 // The report of `quern plan` as one JSON object: bytes, operations, seconds.
 #include <nlohmann/json.hpp>
 
+#include "model_options.hpp"
 #include "plan_report.hpp"
 
 namespace quern::tool {

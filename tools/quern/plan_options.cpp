@@ -78,19 +78,6 @@ void settle_limits(PlanOptions& options) {
 
 }  // namespace
 
-const char* cache_type_name(CacheType type) {
-  switch (type) {
-    case CacheType::f32: return "f32";
-    case CacheType::bf16: return "bf16";
-    case CacheType::f16: return "f16";
-    case CacheType::int8: return "int8";
-    case CacheType::fp8_e4m3: return "fp8_e4m3";
-    case CacheType::fp8_e5m2: return "fp8_e5m2";
-    case CacheType::int4: return "int4";
-  }
-  return "?";
-}
-
 void add_plan_options(CLI::App& app, PlanOptions& options) {
   const auto size = [&](const char* name, std::size_t& target, std::size_t low, std::size_t high, const char* help) {
     app.add_option(name, target, help)->check(CLI::Range(low, high))->type_name("N");

@@ -34,6 +34,5 @@ void add_plan_options(CLI::App& app, PlanOptions& options);
 // Lists, sizes and names read; usage errors name the option.
 void settle_plan_options(PlanOptions& options);
 
-const char* cache_type_name(kernels::CacheType type);
 
 }  // namespace quern::tool

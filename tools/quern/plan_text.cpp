@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/strings.hpp"
+#include "model_options.hpp"
 #include "plan_report.hpp"
 
 namespace quern::tool {
