@@ -135,11 +135,13 @@ Reason import_merges(const GgufFile& file, std::string_view where, std::size_t v
 
   ModelImport made(description, where, vocab_size);
   add_pieces(read_pieces(file, where), where, made.vocabulary, description);
-  std::size_t rank = 0;
+  std::size_t rank = 0, unknown = 0;
   for (const std::string_view merge : file.strings("tokenizer.ggml.merges", where)) {
     const auto [left, right] = split_merge(merge, rank++, where);
-    made.vocabulary.add_merge(left, right);
+    if (!made.vocabulary.add_known_merge(left, right)) ++unknown;
   }
+  if (unknown > 0)
+    out.notices.push_back(cat(where, ": ", unknown, " of ", rank, " merges name tokens that do not exist; left out"));
   out.tables = made.build(out.notices);
   read_special_ids(file, where, out);
   complete_affixes(flag_value(file, "tokenizer.ggml.add_bos_token", where).value_or(set.add_bos),

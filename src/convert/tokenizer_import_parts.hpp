@@ -36,6 +36,8 @@ class VocabularyBuilder {
   // subword_prefix: it is left out where the right part joins.
   void add_merge(std::string_view left, std::string_view right,
                  std::string_view subword_prefix = {});
+  // The same, but a merge of tokens that do not exist is left out (false), as llama.cpp never meets it.
+  bool add_known_merge(std::string_view left, std::string_view right);
   void hide(std::int32_t id) { entries_[static_cast<std::size_t>(id)].decode_only = true; }
   std::int32_t id_of(std::string_view spelling) const;       // the lowest; -1 when absent
   std::int32_t last_id_of(std::string_view spelling) const;  // the last added; -1 when absent

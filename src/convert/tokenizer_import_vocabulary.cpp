@@ -48,6 +48,12 @@ void VocabularyBuilder::add_merge(std::string_view left, std::string_view right,
   merges_.push_back({l, r, result});
 }
 
+bool VocabularyBuilder::add_known_merge(std::string_view left, std::string_view right) {
+  if (id_of(left) < 0 || id_of(right) < 0 || id_of(cat(left, right)) < 0) return false;
+  add_merge(left, right);
+  return true;
+}
+
 std::int32_t VocabularyBuilder::id_of(std::string_view spelling) const {
   const auto found = ids_.find(std::string(spelling));
   return found == ids_.end() ? -1 : found->second.first;

@@ -337,6 +337,17 @@ TEST_CASE("a vocabulary gives the same ids from GGUF as from tokenizer.json") {
   }
 }
 
+TEST_CASE("merges of a GGUF file that name tokens it lacks are left out, with a notice") {
+  const GgufVocabulary vocabulary = as_gguf(small_json());
+  GgufVocabulary damaged = vocabulary;
+  damaged.merges.insert(damaged.merges.begin(), "t nosuchtoken");
+  damaged.merges.push_back("nosuchtoken t");
+  const auto plain = import_gguf(gguf_with(vocabulary, "gpt-2")), lenient = import_gguf(gguf_with(damaged, "gpt-2"));
+  CHECK(lenient.notices.size() == plain.notices.size() + 1);
+  const std::string text = "the tokens of a text, 2 tests";
+  CHECK(runtime(lenient).encode(text, {false, true}) == runtime(plain).encode(text, {false, true}));
+}
+
 TEST_CASE("GGUF tokenizers that are not known") {
   const GgufVocabulary vocabulary = as_gguf(small_json());
   const std::string unknown = rejection([&] { import_gguf(gguf_with(vocabulary, "brand-new")); });
