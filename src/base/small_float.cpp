@@ -44,22 +44,21 @@ std::uint32_t narrow(float value, const Shape& shape) {
   return sign | (bits > shape.max_finite ? shape.overflow : bits);
 }
 
+// Exact: a normal value keeps its bits, a subnormal one is its mantissa times a power of two.
 float widen(std::uint32_t bits, const Shape& shape, bool has_infinity) {
-  const int total = shape.exponent_bits + shape.mantissa_bits;
-  const bool negative = ((bits >> total) & 1u) != 0;
-  const std::uint32_t mantissa = bits & ((1u << shape.mantissa_bits) - 1u);
-  const int exponent =
-      static_cast<int>((bits >> shape.mantissa_bits) & ((1u << shape.exponent_bits) - 1u));
-  float value = 0.0F;
-  if (has_infinity && exponent == (1 << shape.exponent_bits) - 1) {
-    value = mantissa == 0 ? HUGE_VALF : std::nanf("");
+  const int total = shape.exponent_bits + shape.mantissa_bits, to_f32 = 127 - shape.bias;
+  const std::uint32_t sign = (bits >> total & 1u) << 31;
+  const std::uint32_t magnitude = bits & ((1u << total) - 1u);
+  const std::uint32_t mantissa = magnitude & ((1u << shape.mantissa_bits) - 1u);
+  const std::uint32_t exponent = magnitude >> shape.mantissa_bits;
+  std::uint32_t wide = (magnitude << (23 - shape.mantissa_bits)) + (static_cast<std::uint32_t>(to_f32) << 23);
+  if (has_infinity && exponent == (1u << shape.exponent_bits) - 1u) {
+    wide = mantissa == 0 ? 0x7F800000u : 0x7FC00000u;
   } else if (exponent == 0) {
-    value = std::ldexp(static_cast<float>(mantissa), 1 - shape.bias - shape.mantissa_bits);
-  } else {
-    value = std::ldexp(static_cast<float>(mantissa | (1u << shape.mantissa_bits)),
-                       exponent - shape.bias - shape.mantissa_bits);
+    const auto unit = static_cast<std::uint32_t>(to_f32 + 1 - shape.mantissa_bits) << 23;
+    wide = std::bit_cast<std::uint32_t>(static_cast<float>(mantissa) * std::bit_cast<float>(unit));
   }
-  return negative ? -value : value;
+  return std::bit_cast<float>(sign | wide);
 }
 
 }  // namespace

@@ -88,11 +88,12 @@ void Q8::decode(const std::byte* super_block, std::size_t columns, float* values
                 std::size_t stride) {
   const std::byte* scales = super_block + scales_offset(columns);
   for (std::size_t row = 0; row < kPanelRows; ++row)
-    for (std::size_t k = 0; k < columns; ++k) {
+    for (std::size_t begin = 0; begin < columns; begin += kGroupColumns) {
       base::F16 bits;
-      std::memcpy(&bits, scales + (k / kGroupColumns * kPanelRows + row) * 2, 2);
-      const auto code = static_cast<std::int8_t>(super_block[byte_line_byte(row, k)]);
-      values[row * stride + k] = base::f16_to_float(bits) * static_cast<float>(code);
+      std::memcpy(&bits, scales + (begin / kGroupColumns * kPanelRows + row) * 2, 2);
+      const float scale = base::f16_to_float(bits);
+      for (std::size_t k = begin; k < begin + kGroupColumns; ++k)
+        values[row * stride + k] = scale * static_cast<float>(static_cast<std::int8_t>(super_block[byte_line_byte(row, k)]));
     }
 }
 
