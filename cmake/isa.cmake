@@ -2,6 +2,7 @@
 # Kernel objects are always optimised: at -O0 xsimd's inline helpers become shared weak symbols,
 # and the linker would then keep one copy, of any ISA, for all.
 set(QUERN_ISAS "" CACHE INTERNAL "instruction sets built in")
+set(QUERN_ONLY_ISAS "" CACHE STRING "build these instruction sets alone (for quick cycles; scalar must be one); empty: all")
 
 # An object library of `source` for instruction set `name`: primitives of type `tag` in src/`header`, and flags.
 function(quern_isa_object target name tag header source)
@@ -24,7 +25,19 @@ function(quern_isa_probe name tag header)
   target_include_directories(quern_probe_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 endfunction()
 
+# In `result`: whether instruction set `name` is wanted.
+function(quern_isa_wanted result name)
+  set(${result} ON PARENT_SCOPE)
+  if(QUERN_ONLY_ISAS AND NOT name IN_LIST QUERN_ONLY_ISAS)
+    set(${result} OFF PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(quern_add_isa name tag flags)
+  quern_isa_wanted(wanted ${name})
+  if(NOT wanted)
+    return()
+  endif()
   quern_isa_object(quern_isa_${name} ${name} ${tag} primitives/${name} src/kernels/isa.cpp ${flags})
   target_sources(quern_isa_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/kernels/isa_peak.cpp)
   set(QUERN_ISAS "${QUERN_ISAS};${name}" CACHE INTERNAL "instruction sets built in")
@@ -37,7 +50,8 @@ endfunction()
 # emulated), under the flags of one that most have.
 set(QUERN_EMULATED_ISAS "" CACHE INTERNAL "instruction sets of the tests")
 function(quern_add_emulated_isa name tag flags)
-  if(QUERN_TESTS)
+  quern_isa_wanted(wanted ${name}_emulated)
+  if(QUERN_TESTS AND wanted)
     quern_isa_object(quern_isa_${name}_emulated ${name}_emulated ${tag} emulated/${name} src/kernels/isa.cpp ${flags})
     target_include_directories(quern_isa_${name}_emulated PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     quern_isa_probe(${name}_emulated ${tag} emulated/${name} ${flags})
