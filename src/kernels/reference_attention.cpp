@@ -61,26 +61,64 @@ float load_scale(CacheType type, const std::byte* scales, std::size_t slot) {
 
 }  // namespace
 
-void reference_attention(const ReferenceQuery& query, double* output) {
-  std::vector<std::size_t> keys;
-  for (std::size_t key = 0; key < query.end; ++key)
-    if (key >= query.begin || key < query.sinks) keys.push_back(key);
-  std::fill(output, output + query.d_v, 0.0);
-  if (keys.empty()) return;
+namespace {
 
-  std::vector<double> scores;
-  for (std::size_t key : keys) scores.push_back(score(query, key));
-  double top = *std::max_element(scores.begin(), scores.end());
-  if (query.sink_logit != nullptr) top = std::max(top, static_cast<double>(*query.sink_logit));
-  double sum = 0.0;
-  if (query.sink_logit != nullptr) sum = std::exp(static_cast<double>(*query.sink_logit) - top);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const double p = std::exp(scores[i] - top);
-    sum += p;
-    for (std::size_t d = 0; d < query.d_v; ++d)
-      output[d] += p * static_cast<double>(query.v[keys[i] * query.d_v + d]);
+// softmax(scores) of one query, keys ascending, before the division by `sum`.
+struct Weights {
+  std::vector<std::size_t> keys;
+  std::vector<double> scores, weight;
+  double top = 0, sum = 0;
+};
+
+Weights softmax_weights(const ReferenceQuery& query) {
+  Weights w;
+  for (std::size_t key = 0; key < query.end; ++key)
+    if (key >= query.begin || key < query.sinks) w.keys.push_back(key);
+  if (w.keys.empty()) return w;
+  for (std::size_t key : w.keys) w.scores.push_back(score(query, key));
+  w.top = *std::max_element(w.scores.begin(), w.scores.end());
+  if (query.sink_logit != nullptr) {
+    w.top = std::max(w.top, static_cast<double>(*query.sink_logit));
+    w.sum = std::exp(static_cast<double>(*query.sink_logit) - w.top);
   }
-  for (std::size_t d = 0; d < query.d_v; ++d) output[d] /= sum;
+  for (double s : w.scores) {
+    w.weight.push_back(std::exp(s - w.top));
+    w.sum += w.weight.back();
+  }
+  return w;
+}
+
+// Weights [first, end), of one block of keys, to whole codes of their largest product with a value's scale. Returns
+// what one code is worth, times the largest code of a value.
+double round_block(const ReferenceQuery& query, Weights& w, std::size_t first, std::size_t end) {
+  constexpr double kCodes = 254, kLargestValue = 127;
+  double largest = 0;
+  for (std::size_t i = first; i < end; ++i)
+    largest = std::max(largest, w.weight[i] * static_cast<double>(query.v_scale[w.keys[i]]));
+  const double unit = largest / kCodes;
+  for (std::size_t i = first; i < end; ++i) {
+    const auto scale = static_cast<double>(query.v_scale[w.keys[i]]);
+    w.weight[i] = scale == 0 || unit == 0 ? 0 : std::nearbyint(w.weight[i] * scale / unit) * unit / scale;
+  }
+  return unit * kLargestValue;
+}
+
+}  // namespace
+
+double reference_attention(const ReferenceQuery& query, double* output) {
+  std::fill(output, output + query.d_v, 0.0);
+  Weights w = softmax_weights(query);
+  if (w.keys.empty()) return 0;
+  double slack = 0;
+  for (std::size_t i = 0, end = 0; query.v_scale != nullptr && i < w.keys.size(); i = end) {
+    while (end < w.keys.size() && w.keys[end] / kBlockTokens == w.keys[i] / kBlockTokens) ++end;
+    slack = std::max(slack, round_block(query, w, i, end));
+  }
+  for (std::size_t i = 0; i < w.keys.size(); ++i)
+    for (std::size_t d = 0; d < query.d_v; ++d)
+      output[d] += w.weight[i] * static_cast<double>(query.v[w.keys[i] * query.d_v + d]);
+  for (std::size_t d = 0; d < query.d_v; ++d) output[d] /= w.sum;
+  return slack / w.sum;
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // Attention and the cache in their plainest form, for tests and for `quern verify`: float64, one
-// query, no tiles. Not for running models.
+// query, no tiles but for the scales of int8 weights. Not for running models.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,13 @@ struct ReferenceQuery {
   const float* sink_logit;  // nullptr: none
   const float* bias;        // [end] added to the scores; nullptr: none
   bool alibi_bf16 = false;  // bias = bf16(slope * bf16(key index))
+  // int8 values: v is code * v_scale[key], and weights become codes per tile and block (attention_integer.hpp).
+  const float* v_scale = nullptr;  // [n_keys]
 };
 
-// output [d_v]; zeros for a query that sees no key.
-void reference_attention(const ReferenceQuery& query, double* output);
+// output [d_v]; zeros for a query that sees no key. Returns what a weight whose code is off by one moves an output
+// by, at most: a code may round either way where its weight is within float error of a tie (0: no codes).
+double reference_attention(const ReferenceQuery& query, double* output);
 
 // The values a cache block holds for one token, scales applied: k [d_k], v [d_v]; of latent rows k [d_rope],
 // v the latent [d_v].

@@ -126,27 +126,48 @@ class AttentionSequence {
     return output;
   }
 
+  struct Wanted {
+    std::vector<double> output;
+    double slack;  // of a code that rounds the other way
+  };
   // Output of one row from the values the (filled) cache holds, in float64.
-  std::vector<double> reference(std::size_t token, std::size_t head) {
-    for (std::size_t t = n_held_; t < case_.n_keys; ++t, ++n_held_)
+  Wanted reference(std::size_t token, std::size_t head) {
+    for (std::size_t t = n_held_; t < case_.n_keys; ++t, ++n_held_) {
       reference_load_kv(layout_, block_of(t), t % kBlockTokens, &held_k_[t * case_.d_k],
                         &held_v_[t * case_.d_v]);
+      v_scale_.push_back(0);
+      if (case_.v_type == CacheType::int8)
+        std::memcpy(&v_scale_.back(), block_of(t) + layout_.v_scale_offset + t % kBlockTokens * sizeof(float), sizeof(float));
+    }
     const float sink = sink_of(head);
     std::vector<double> output(case_.d_v);
     std::vector<float> bias(case_.n_keys);
     for (std::size_t key = 0; key < case_.n_keys; ++key) bias[key] = bias_of(token, head, key);
-    reference_attention(
-        {&q_[(token * case_.group + head) * case_.d_k], held_k_.data(), held_v_.data(), case_.d_k,
+    const std::vector<float> q = query(token, head);
+    const double slack = reference_attention(
+        {q.data(), held_k_.data(), held_v_.data(), case_.d_k,
          case_.d_v, begin_of(token), token + 1, case_.sinks, static_cast<double>(case_.scale),
          static_cast<double>(case_.softcap),
          case_.alibi ? static_cast<double>(slope_of(head)) : 0.0, case_.alibi_before_scale,
          case_.sink_logits ? &sink : nullptr, case_.bias ? bias.data() : nullptr,
-         case_.alibi_bf16},
+         case_.alibi_bf16, case_.v_type == CacheType::int8 ? v_scale_.data() : nullptr},
         output.data());
-    return output;
+    return {output, slack};
   }
 
  private:
+  // As the scores see it: of int8 keys, codes with one scale.
+  std::vector<float> query(std::size_t token, std::size_t head) const {
+    const float* row = &q_[(token * case_.group + head) * case_.d_k];
+    std::vector<float> q(row, row + case_.d_k);
+    if (case_.k_type != CacheType::int8) return q;
+    std::vector<std::int8_t> codes((case_.d_k + 63) / 64 * 64);
+    float scale = 0;
+    std::int32_t sum = 0;
+    kernels_.quantize(row, case_.d_k, 1, case_.d_k, case_.d_k, {codes.data(), &scale, &sum, codes.size(), 1});
+    for (std::size_t d = 0; d < case_.d_k; ++d) q[d] = scale * static_cast<float>(codes[d]);
+    return q;
+  }
   std::uint32_t begin_of(std::size_t token) const {
     const auto end = static_cast<std::uint32_t>(token + 1);
     return case_.window != 0 && end > case_.window ? end - case_.window : 0u;
@@ -160,7 +181,7 @@ class AttentionSequence {
   AttentionCase case_;
   CacheLayout layout_;
   const Kernels& kernels_;
-  std::vector<float> k_, v_, q_, held_k_ = k_, held_v_ = v_;
+  std::vector<float> k_, v_, q_, held_k_ = k_, held_v_ = v_, v_scale_;
   std::size_t n_held_ = 0;
   base::Buffer<std::byte> blocks_;
 };

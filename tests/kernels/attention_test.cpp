@@ -78,21 +78,26 @@ TEST_CASE("attention equals float64 on the values the cache holds") {
           AttentionSequence sequence(c, *isa->kernels);
           sequence.store(0, c.n_keys);
           const std::vector<float> output = sequence.attend(0, c.n_keys);
-          double worst = 0;
-          for (std::size_t token = 0; token < c.n_keys; token += token < 20 ? 1 : 61) {
-            for (std::size_t head = 0; head < c.group; ++head) {
-              const std::vector<double> want = sequence.reference(token, head);
-              for (std::size_t d = 0; d < c.d_v; ++d)
-                worst = std::max(
-                    worst, std::abs(want[d] - static_cast<double>(
-                                                  output[(token * c.group + head) * c.d_v + d])));
-            }
-          }
           // |q| ~ 2 sqrt(d), |k| ~ sqrt(d): a score's error is about 2^-24 of |q| |k| scale, and an
           // output of values below 5 moves by twice that, relatively.
           const double norms = 2.0 * static_cast<double>(c.d_k) * static_cast<double>(c.scale);
+          const double tolerance = 5.0 * (norms + 10.0) * 0x1p-23;
+          double worst = 0;  // in tolerances
+          std::size_t outside = 0, rows = 0;
+          for (std::size_t token = 0; token < c.n_keys; token += token < 20 ? 1 : 61) {
+            for (std::size_t head = 0; head < c.group; ++head) {
+              const auto [want, slack] = sequence.reference(token, head);
+              const float* got = &output[(token * c.group + head) * c.d_v];
+              double error = 0;
+              for (std::size_t d = 0; d < c.d_v; ++d) error = std::max(error, std::abs(want[d] - double{got[d]}));
+              worst = std::max(worst, error / (tolerance + 2 * slack));
+              outside += error > tolerance ? 1u : 0u;
+              ++rows;
+            }
+          }
           INFO(isa->name << ", " << describe(c));
-          CHECK(worst < 5.0 * (norms + 10.0) * 0x1p-23);
+          CHECK(worst < 1.0);
+          CHECK(outside * 20 <= rows);  // codes on a tie are rare
         }
       }
     }

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/ops/attention_integer.hpp"
 #include "kernels/ops/attention_tile.hpp"
+#include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/cache_store.hpp"
 #include "kernels/ops/exp.hpp"
 
@@ -22,6 +24,8 @@ struct AttentionOps {
   using I16 = typename P::I16;
   using E = Exp<P>;
   using Tile = AttentionTile<P>;
+  using Work = AttentionWork<P>;
+  using Integer = AttentionInteger<P>;
 
   static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                        std::size_t slot) {
@@ -29,14 +33,18 @@ struct AttentionOps {
   }
 
   static void attend(const AttendArgs& args) {
-    for (std::size_t first = 0; first < args.n_queries; first += kAttendQueries) {
+    const bool integer_k = Integer::serves(*args.layout, args.layout->k_type);
+    const bool integer_v = Integer::serves(*args.layout, args.layout->v_type);
+    // Floats are expanded once for the rows; codes are used as they lie, and scores should stay in L1.
+    const std::size_t at_once = integer_k && integer_v ? Integer::kRowsAtOnce : kAttendQueries;
+    for (std::size_t first = 0; first < args.n_queries; first += at_once) {
       const std::size_t rest = args.n_queries - first;
-      Work work{args, first, rest < kAttendQueries ? rest : kAttendQueries};
+      Work work{args, first, rest < at_once ? rest : at_once};
       if (work.any_key()) {
-        score(work);
+        integer_k ? score_codes(work) : score(work);
         for (std::size_t r = 0; r < work.n_rows; ++r)
-          if (work.seen[r] != 0) soften(work, r);
-        weigh_values(work);
+          if (work.seen[r] != 0) integer_v ? Integer::soften(work, r) : soften(work, r);
+        integer_v ? Integer::weigh_values(work) : weigh_values(work);
         for (std::size_t r = 0; r < work.n_rows; ++r)
           if (work.seen[r] != 0) merge(work, r);
       }
@@ -100,74 +108,6 @@ struct AttentionOps {
   }
 
  private:
-  static constexpr std::size_t kHalves = kTileTokens / kHalfBlock;
-  static constexpr std::uint32_t kAllKeys = 0xffff;
-
-  // Up to kAttendQueries rows and the scratch memory they use.
-  struct Work {
-    const AttendArgs& args;
-    std::size_t first, n_rows, v_width;
-    float *scores, *o, *k_buffer, *v_buffer;
-    const float* q_rows;  // as the keys lie: rotated for int4
-    std::size_t q_stride;
-    std::uint16_t keys[kAttendQueries][kHalves];  // bit per key of a half block: the row sees it
-    std::uint32_t seen[kAttendQueries];           // bit per half block with any such key
-    float peak[kAttendQueries], total[kAttendQueries];  // the tile's max and sum
-
-    Work(const AttendArgs& a, std::size_t first_row, std::size_t n)
-        : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
-      k_buffer = a.scratch;
-      v_buffer = k_buffer + expanded_k_floats(*a.layout);
-      scores = v_buffer + kHalfBlock * v_width;
-      o = scores + n * kTileTokens;
-      q_rows = a.q + first * a.q_stride;
-      q_stride = a.q_stride;
-      if (a.layout->k_type == CacheType::int4) rotate(o + n * v_width);
-      for (std::size_t r = 0; r < n; ++r) mark_keys(r);
-    }
-    bool any_key() const {
-      std::uint32_t any = 0;
-      for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
-      return any != 0;
-    }
-    bool any_row(std::size_t half) const {
-      std::uint32_t any = 0;
-      for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
-      return (any >> half & 1u) != 0;
-    }
-    const float* q(std::size_t r) const { return q_rows + r * q_stride; }
-    float* score_of(std::size_t r, std::size_t half) const {
-      return scores + r * kTileTokens + half * kHalfBlock;
-    }
-
-   private:
-    void rotate(float* buffer) {
-      const std::size_t d_k = args.layout->d_k;
-      for (std::size_t r = 0; r < n_rows; ++r) CacheInt4<P>::rotate_query(q(r), d_k, buffer + r * d_k);
-      q_rows = buffer;
-      q_stride = d_k;
-    }
-    void mark_keys(std::size_t r) {
-      const std::size_t begin = args.begin[first + r], end = args.end[first + r];
-      seen[r] = 0;
-      for (std::size_t half = 0; half < kHalves; ++half) {
-        const std::size_t key = args.first_key + half * kHalfBlock;
-        std::uint32_t mask = half < 2 * args.n_blocks
-                                 ? below(end, key) & (~below(begin, key) | below(args.sinks, key))
-                                 : 0u;
-        if (args.selected != nullptr && mask != 0)
-          mask &= args.selected[first + r][key / 32] >> (key % 32) & kAllKeys;
-        keys[r][half] = static_cast<std::uint16_t>(mask);
-        seen[r] |= std::uint32_t{mask != 0} << half;
-      }
-    }
-    // Bits of the keys key..key+15 that are less than limit.
-    static std::uint32_t below(std::size_t limit, std::size_t key) {
-      if (limit <= key) return 0;
-      return limit - key >= kHalfBlock ? kAllKeys : (1u << (limit - key)) - 1u;
-    }
-  };
-
   static void score(Work& work) {
     const AttendArgs& args = work.args;
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
@@ -176,7 +116,7 @@ struct AttentionOps {
       scores.q_stride = work.q_stride;
       for (std::size_t r = 0; r < work.n_rows; r += Tile::kRows) {
         const std::size_t rest = work.n_rows - r, n = rest < Tile::kRows ? rest : Tile::kRows;
-        if (!any_sees(work, r, n, b)) continue;
+        if (!work.any_sees(r, n, b)) continue;
         scores.q = work.q(r);
         scores.out = work.score_of(r, 2 * b);
         Tile::dot_rows(scores, n);
@@ -187,19 +127,26 @@ struct AttentionOps {
     }
   }
 
-  static bool any_sees(const Work& work, std::size_t r, std::size_t n, std::size_t block) {
-    std::uint32_t any = 0;
-    for (std::size_t i = 0; i < n; ++i) any |= work.seen[r + i];
-    return (any >> (2 * block) & 3u) != 0;
+  static void score_codes(Work& work) {
+    const bool plain = Integer::plain_scores(work.args);
+    Integer::score(work, plain);
+    if (plain) return;
+    for (std::size_t r = 0; r < work.n_rows; ++r)
+      for (std::size_t half = 0; half < kTileHalves; ++half)
+        if (work.keys[r][half] != 0) finish_scores(work, r, half, P::load(work.score_of(r, half)));
   }
 
   // Dot products -> scores, -infinity where the row does not see the key.
   static void adjust(const Work& work, std::size_t r, std::size_t half) {
     const AttendArgs& args = work.args;
-    float* out = work.score_of(r, half);
-    V16 s = P::load(out);
+    V16 s = P::load(work.score_of(r, half));
     if (cache_has_scales(args.layout->k_type) && args.layout->d_rope == 0)
-      s = P::mul(s, scales_of(args, args.layout->k_scale_offset, half));
+      s = P::mul(s, work.scales(args.layout->k_scale_offset, half));
+    finish_scores(work, r, half, s);
+  }
+
+  static void finish_scores(const Work& work, std::size_t r, std::size_t half, V16 s) {
+    const AttendArgs& args = work.args;
     V16 bias = P::zero();
     if (args.alibi != nullptr) bias = alibi(args, work.first + r, half);
     if (args.alibi != nullptr && args.alibi_before_scale) s = P::add(s, bias);
@@ -208,15 +155,8 @@ struct AttentionOps {
     if (args.alibi != nullptr && !args.alibi_before_scale) s = P::add(s, bias);
     if (args.bias != nullptr)
       s = P::add(s, P::load(args.bias[work.first + r] + half * kHalfBlock));
-    P::store(out, s);
-    const std::uint32_t keys = work.keys[r][half];
-    for (std::uint32_t hidden = ~keys & kAllKeys; hidden != 0; hidden &= hidden - 1)
-      out[__builtin_ctz(hidden)] = -__builtin_inff();
-  }
-
-  static V16 scales_of(const AttendArgs& args, std::size_t offset, std::size_t half) {
-    const std::byte* scales = args.blocks[half / 2] + offset;
-    return P::load(reinterpret_cast<const float*>(scales) + half % 2 * kHalfBlock);
+    P::store(work.score_of(r, half), s);
+    work.hide(r, half);
   }
 
   static V16 alibi(const AttendArgs& args, std::size_t query, std::size_t half) {
@@ -239,18 +179,18 @@ struct AttentionOps {
   static void soften(Work& work, std::size_t r) {
     const CacheLayout& layout = *work.args.layout;
     V16 peaks = P::set(-__builtin_inff());
-    for (std::size_t half = 0; half < kHalves; ++half)
+    for (std::size_t half = 0; half < kTileHalves; ++half)
       if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
     work.peak[r] = P::reduce_max(peaks);
     const V16 peak = P::set(work.peak[r]);
     V16 sums = P::zero();
-    for (std::size_t half = 0; half < kHalves; ++half) {
+    for (std::size_t half = 0; half < kTileHalves; ++half) {
       if (work.keys[r][half] == 0) continue;
       float* out = work.score_of(r, half);
       V16 p = E::exp(P::sub(P::load(out), peak));
       sums = P::add(sums, p);
       if (cache_has_scales(layout.v_type) && layout.d_rope == 0)
-        p = P::mul(p, scales_of(work.args, layout.v_scale_offset, half));
+        p = P::mul(p, work.scales(layout.v_scale_offset, half));
       P::store(out, p);
     }
     work.total[r] = P::reduce_add(sums);
@@ -260,7 +200,7 @@ struct AttentionOps {
     const AttendArgs& args = work.args;
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16)
       P::store(work.o + i, P::zero());
-    for (std::size_t half = 0; half < kHalves; ++half) {
+    for (std::size_t half = 0; half < kTileHalves; ++half) {
       if (!work.any_row(half)) continue;
       const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer,
                                       work.k_buffer);

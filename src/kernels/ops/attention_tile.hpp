@@ -6,12 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/cache_codes.hpp"
 #include "kernels/ops/cache_int4.hpp"
 
 namespace quern::kernels {
-
-inline constexpr std::size_t kHalfBlock = 16;
 
 template <class P>
 struct AttentionTile {

@@ -35,11 +35,7 @@ struct Exp {
   // <= 1 ulp; below -104 zero, above 88.73 infinity.
   static V16 exp(V16 x) {
     const Reduced a = reduce(clamp(x, -105.0f, 90.0f));
-    // 2^n in two factors, as n leaves the range of a float's exponent on both sides.
-    const V16 half_n = whole(P::mul(a.n, P::set(0.5f)));
-    const V16 first = P::exp2i(P::to_int(half_n));
-    const V16 second = P::exp2i(P::to_int(P::sub(a.n, half_n)));
-    return P::mul(P::mul(P::add(P::set(1.0f), a.expm1_r), first), second);
+    return times_power(P::add(P::set(1.0f), a.expm1_r), a.n);
   }
 
   // e^x - 1, relative error <= 3 ulp also near 0. x in [-80, 80] or NaN.
@@ -91,6 +87,18 @@ struct Exp {
   }
 
  private:
+  // x * 2^n for whole n in [-152, 130], rounded once: in two factors, as n leaves the range of a float's exponent on
+  // both sides; the first is exact.
+  static V16 times_power(V16 x, V16 n) {
+    if constexpr (requires { P::times_power(x, n); }) {
+      return P::times_power(x, n);
+    } else {
+      const V16 half_n = whole(P::mul(n, P::set(0.5f)));
+      const V16 first = P::exp2i(P::to_int(half_n));
+      const V16 second = P::exp2i(P::to_int(P::sub(n, half_n)));
+      return P::mul(P::mul(x, first), second);
+    }
+  }
   // Nearest whole number, ties to even, for |x| < 2^22: adding 1.5 * 2^23 leaves no fraction bits.
   static V16 whole(V16 x) {
     const V16 magic = P::set(12582912.0f);

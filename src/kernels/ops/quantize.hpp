@@ -33,7 +33,6 @@ struct QuantizeOps {
     }
   }
 
- private:
   // Writes n codes rounded up to 16 (the padding is zero) where n < 16 remain; returns the scale.
   static float quantize_group(const float* x, std::size_t n, std::int8_t* codes,
                               std::int32_t& sum) {
@@ -58,6 +57,7 @@ struct QuantizeOps {
     return zero ? 0.0f : max / 127.0f;
   }
 
+ private:
   static V16 load(const float* x, std::size_t n) { return n >= 16 ? P::load(x) : P::load_n(x, n); }
   static void store(std::int8_t* codes, I16 code, std::size_t n) {
     if (n >= 16) return P::store_i8(codes, code);

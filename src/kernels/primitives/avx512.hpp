@@ -76,6 +76,23 @@ struct Avx512Lanes {
     return _mm_cvtss_f32(_mm_max_ss(x, _mm_movehdup_ps(x)));
   }
 
+  // Of eight vectors, largest lane of vector b in lane b; nothing in the lanes above. No NaN.
+  [[gnu::always_inline]] static V16 reduce_max8(const V16 (&a)[8]) {
+    __m512 pairs[4], quads[2];
+    for (int i = 0; i < 4; ++i)  // lanes 2i, 2i+1 of four: x y x y
+      pairs[i] = _mm512_max_ps(_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]));
+    for (int i = 0; i < 2; ++i)
+      quads[i] = _mm512_max_ps(_mm512_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], 0x44),
+                               _mm512_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], 0xee));
+    const __m512 halves = _mm512_max_ps(_mm512_shuffle_f32x4(quads[0], quads[1], 0x44),
+                                        _mm512_shuffle_f32x4(quads[0], quads[1], 0xee));
+    // 128-bit lanes 0, 1: the first four twice; 2, 3: the others.
+    const __m512 eight = _mm512_max_ps(halves, _mm512_shuffle_f32x4(halves, halves, 0xb1));
+    return _mm512_shuffle_f32x4(eight, eight, 0x08);
+  }
+  // x * 2^n, whole n, rounded once.
+  [[gnu::always_inline]] static V16 times_power(V16 x, V16 n) { return _mm512_scalef_ps(x, n); }
+
   // ---- int32 lanes ----
   // Typed as int lanes: with __m512i (long lanes) gcc 12 copies every accumulator around every
   // vpdpbusd.

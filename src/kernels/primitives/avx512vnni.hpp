@@ -35,6 +35,15 @@ struct Avx512VnniOf : Avx512Lanes<Tag> {
     return dot4_unsigned(acc, w, a);
   }
 
+  // Optional: unsigned activations beside signed weights (attention_integer.hpp).
+  static constexpr bool kUnsignedShares = true;
+  [[gnu::always_inline]] static I16 dot4_shares(I16 acc, Line w, Quad shares) {
+    return {_mm512_dpbusd_epi32(acc, shares, w.v)};
+  }
+  [[gnu::always_inline]] static void store_u8(std::uint8_t* p, I16 a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
+  }
+
   static constexpr bool kHasDotEighths = false;
   static constexpr bool kHasLookup256 = true;
   struct RowSelect {

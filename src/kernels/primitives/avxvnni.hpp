@@ -31,6 +31,17 @@ struct AvxVnniOf : Avx2 {
   [[gnu::always_inline]] static I16 dot4_biased(I16 acc, Line w, Quad a) {
     return dot4_unsigned(acc, w, a);
   }
+  // Optional: unsigned activations beside signed weights (attention_integer.hpp).
+  static constexpr bool kUnsignedShares = true;
+  [[gnu::always_inline]] static I16 dot4_shares(I16 acc, Line w, Quad shares) {
+    return {Dot::dpbusd(acc.lo, shares, w.lo), Dot::dpbusd(acc.hi, shares, w.hi)};
+  }
+  [[gnu::always_inline]] static void store_u8(std::uint8_t* p, I16 a) {  // values in [0, 255]
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a.lo, a.hi), 0xd8);
+    const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
+  }
+
   static constexpr bool kHasDotEighths = false;
 };
 

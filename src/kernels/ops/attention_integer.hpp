@@ -1,0 +1,289 @@
+// Attention over int8 keys and values on the byte products of the CPU, after SageAttention (arXiv 2410.02367) with
+// finer scales: queries become int8 codes with a scale per row; weights (softmax times the value's own scale)
+// become codes in [0, kShareCodes] with a scale per row and block of 32 keys. Integer sums are exact; floats
+// follow one order: score = (float(q k) * k_scale) * q_scale, output = fma(float(p v), p_scale, output) with the
+// blocks ascending. Keys that a row does not see have weight 0 exactly, whatever lies in their slots.
+// Not here: biases and soft-caps of scores (attention.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/ops/attention_work.hpp"
+#include "kernels/ops/exp.hpp"
+#include "kernels/ops/quantize.hpp"
+
+namespace quern::kernels {
+
+template <class P>
+struct AttentionInteger {
+  using V16 = typename P::V16;
+  using I16 = typename P::I16;
+  using Line = typename P::Line;
+  using Work = AttentionWork<P>;
+
+  static bool serves(const CacheLayout& layout, CacheType type) {
+    return type == CacheType::int8 && layout.d_rope == 0;
+  }
+  // Scores of that many rows are 16 KiB: half of L1.
+  static constexpr std::size_t kRowsAtOnce = 16;
+
+  // Whether scores want nothing but their scale.
+  static bool plain_scores(const AttendArgs& args) {
+    return args.softcap == 0.0f && args.alibi == nullptr && args.bias == nullptr;
+  }
+
+  // Scores of all rows; `plain`: times the attention scale, hidden keys at -infinity.
+  static void score(Work& work, bool plain) {
+    Queries queries(work, plain);
+    const std::size_t n_lines = cache_lines(CacheType::int8, work.args.layout->d_k);
+    for (std::size_t b = 0; b < work.args.n_blocks; ++b)
+      for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
+        const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
+        if (!work.any_sees(r, n, b)) continue;
+        score_rows<kScoreRows>(work, queries, {r, b, n_lines}, n);
+        for (std::size_t i = r; plain && i < r + n; ++i)
+          for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
+            if (work.keys[i][half] != kAllKeys && work.keys[i][half] != 0) work.hide(i, half);
+      }
+  }
+
+  // Scores of row r -> its peak, its sum, and the codes of its weights over its own scores.
+  static void soften(Work& work, std::size_t r) {
+    V16 peaks = P::set(-__builtin_inff());
+    for (std::size_t half = 0; half < kTileHalves; ++half)
+      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
+    work.peak[r] = P::reduce_max(peaks);
+    V16 largest[kTileBlocks];
+    weigh_keys(work, r, largest);
+    float tops[16] = {}, inverse[16];
+    block_maxima(largest, tops);
+    const V16 top = P::load(tops), least = P::set(kSmallestWeight), codes = P::set(kShareCodes);
+    P::store(inverse, P::select_less(top, least, P::zero(), P::div(codes, P::max(least, top))));
+    P::store(tops, P::select_less(top, least, P::zero(), P::div(top, codes)));
+    const bool finite = work.finite_values || weights_finite(work, r);
+    for (std::size_t b = 0; b < kTileBlocks; ++b) {
+      const bool seen = (work.seen[r] >> (2 * b) & 3u) != 0;
+      work.share_scale[r][b] = !seen ? 0.0f : finite ? tops[b] : __builtin_nanf("");
+      if (seen) encode_block(work, r, b, inverse[b]);
+    }
+  }
+
+  // Outputs of all rows.
+  static void weigh_values(Work& work) {
+    for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
+    for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
+      if (!work.any_sees(0, work.n_rows, b)) continue;
+      const Values values = values_of(work, b);
+      for (std::size_t r = 0; r < work.n_rows; r += kValueRows) {
+        const std::size_t rest = work.n_rows - r, n = rest < kValueRows ? rest : kValueRows;
+        if (work.any_sees(r, n, b)) value_rows<kValueRows>(work, values, r, n);
+      }
+    }
+  }
+
+ private:
+  // Registers: rows x half blocks of scores, rows x 16 columns of outputs.
+  static constexpr bool kWide = P::kTileLanes >= 24;
+  static constexpr std::size_t kScoreRows = kWide ? 8 : 4, kScoreHalves = kWide ? 2 : 1;
+  static constexpr std::size_t kValueRows = 4, kValueChunks = kWide ? 4 : 1;
+  // Weights in 0 .. 254: as unsigned bytes, or less 127 where products want signed ones.
+  static constexpr bool kUnsignedShares = requires { P::kUnsignedShares; };
+  static constexpr float kShareCodes = 254.0f;
+  static constexpr int kShareOffset = kUnsignedShares ? 0 : 127;
+  static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
+  static constexpr std::size_t kQuads = kBlockTokens / 4;
+
+  // Codes of the rows' queries, over the memory of expanded keys.
+  struct Queries {
+    std::int8_t* codes;
+    std::size_t stride;
+    float scale[kAttendQueries];
+    std::int32_t start[kAttendQueries];
+    Queries(const Work& work, bool plain)
+        : codes(reinterpret_cast<std::int8_t*>(work.k_buffer)), stride((work.args.layout->d_k + 3) / 4 * 4) {
+      const std::size_t d_k = work.args.layout->d_k;
+      for (std::size_t r = 0; r < work.n_rows; ++r) {
+        std::int32_t sum = 0;
+        std::int8_t* row = codes + r * stride;
+        scale[r] = QuantizeOps<P>::quantize_group(work.q(r), d_k, row, sum);
+        if (plain) scale[r] *= work.args.scale;
+        start[r] = -P::kBias * sum;
+        for (std::size_t i = d_k; i < stride; ++i) row[i] = 0;
+      }
+    }
+  };
+  struct Place {
+    std::size_t row, block, n_lines;
+  };
+
+  template <std::size_t kRows>
+  static void score_rows(const Work& work, const Queries& queries, const Place& at, std::size_t n) {
+    if (n == kRows) {
+      for (std::size_t half = 0; half < 2; half += kScoreHalves) score_tile<kRows>(work, queries, at, half);
+    } else if constexpr (kRows > 1) {
+      score_rows<kRows - 1>(work, queries, at, n);
+    }
+  }
+
+  template <std::size_t kRows>
+  static void score_tile(const Work& work, const Queries& queries, const Place& at, std::size_t first) {
+    const std::byte* keys = work.args.blocks[at.block] + first * at.n_lines * 64;
+    const std::int8_t* codes = queries.codes + at.row * queries.stride;
+    I16 sum[kRows][kScoreHalves];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::iset(queries.start[at.row + r]);
+    std::size_t line = 0;
+    do {  // d_k > 0
+      Line k[kScoreHalves];
+      for (std::size_t h = 0; h < kScoreHalves; ++h)
+        k[h] = P::bias_line(P::load_line(keys + (h * at.n_lines + line) * 64));
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const typename P::Quad x = P::quad(codes + r * queries.stride + 4 * line);
+        for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::dot4_biased(sum[r][h], k[h], x);
+      }
+    } while (++line < at.n_lines);
+    for (std::size_t h = 0; h < kScoreHalves; ++h) {
+      const std::size_t half = 2 * at.block + first + h;
+      const V16 scale = work.scales(work.args.layout->k_scale_offset, half);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const V16 scaled = P::mul(P::to_float(sum[r][h]), scale);
+        P::store(work.score_of(at.row + r, half), P::mul(scaled, P::set(queries.scale[at.row + r])));
+      }
+    }
+  }
+
+  // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block.
+  static void weigh_keys(Work& work, std::size_t r, V16 (&largest)[kTileBlocks]) {
+    const V16 peak = P::set(work.peak[r]);
+    V16 sums = P::zero();
+    for (std::size_t b = 0; b < kTileBlocks; ++b) {
+      largest[b] = P::zero();
+      for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
+        if (work.keys[r][half] == 0) continue;
+        float* out = work.score_of(r, half);
+        const V16 p = Exp<P>::exp(P::sub(P::load(out), peak));
+        sums = P::add(sums, p);
+        V16 weight = P::mul(p, work.scales(work.args.layout->v_scale_offset, half));
+        if (!work.finite_values) weight = seen_only(work, r, half, weight);
+        P::store(out, weight);
+        largest[b] = P::max(largest[b], weight);
+      }
+    }
+    work.total[r] = P::reduce_add(sums);
+  }
+
+  // What lies in slots that the row does not see may be infinite or NaN: 0 times it is not 0.
+  static V16 seen_only(const Work& work, std::size_t r, std::size_t half, V16 weight) {
+    float lanes[16];
+    P::store(lanes, weight);
+    for (std::size_t i = 0; i < kHalfBlock; ++i)
+      if ((work.keys[r][half] >> i & 1u) == 0) lanes[i] = 0.0f;
+    return P::load(lanes);
+  }
+  static bool weights_finite(const Work& work, std::size_t r) {
+    V16 probe = P::zero();  // NaN once any weight is NaN or infinite
+    for (std::size_t half = 0; half < kTileHalves; ++half)
+      if (work.keys[r][half] != 0) probe = P::fma(P::load(work.score_of(r, half)), P::zero(), probe);
+    return P::reduce_add(probe) == 0.0f;
+  }
+
+  // tops[b] = the largest lane of largest[b].
+  static void block_maxima(const V16 (&largest)[kTileBlocks], float* tops) {
+    if constexpr (requires { P::reduce_max8(largest); }) {
+      P::store(tops, P::reduce_max8(largest));
+    } else {
+      for (std::size_t b = 0; b < kTileBlocks; ++b) tops[b] = P::reduce_max(largest[b]);
+    }
+  }
+
+  // Weights of a block -> codes. They replace the row's first scores, which are read before.
+  static void encode_block(const Work& work, std::size_t r, std::size_t b, float inverse) {
+    for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
+      V16 weight = P::zero();
+      if (work.keys[r][half] != 0) weight = P::load(work.score_of(r, half));
+      // NaN, whose scale says so, becomes the right operand.
+      const I16 code = P::to_int(P::min(P::mul(weight, P::set(inverse)), P::set(kShareCodes)));
+      std::byte* to = shares_of(work, r) + half * kHalfBlock;
+      if constexpr (kUnsignedShares)
+        P::store_u8(reinterpret_cast<std::uint8_t*>(to), code);
+      else
+        P::store_i8(reinterpret_cast<std::int8_t*>(to), P::iadd(code, P::iset(-kShareOffset)));
+    }
+  }
+  static std::byte* shares_of(const Work& work, std::size_t r) {
+    return reinterpret_cast<std::byte*>(work.score_of(r, 0));
+  }
+
+  // A block of V, and what the sums of its columns start from: kShareOffset times the sum of the column.
+  struct Values {
+    const std::byte* lines;  // [kQuads, chunks, 64]
+    std::size_t block, chunks;
+    const std::int32_t* start;  // [chunks * 16]
+  };
+  static Values values_of(const Work& work, std::size_t b) {
+    const std::size_t chunks = work.v_width / 16;
+    const std::byte* lines = work.args.blocks[b] + work.args.layout->v_offset;
+    auto* start = reinterpret_cast<std::int32_t*>(work.v_buffer);
+    if constexpr (!kUnsignedShares) {
+      static constexpr std::int8_t kOffsets[4] = {kShareOffset, kShareOffset, kShareOffset, kShareOffset};
+      for (std::size_t c = 0; c < chunks; ++c) {
+        I16 sum = P::izero();
+        for (std::size_t quad = 0; quad < kQuads; ++quad)
+          sum = P::dot4(sum, P::load_line(lines + (quad * chunks + c) * 64), P::quad(kOffsets));
+        P::istore(start + 16 * c, sum);
+      }
+    }
+    return {lines, b, chunks, start};
+  }
+
+  template <std::size_t kRows>
+  static void value_rows(const Work& work, const Values& values, std::size_t r, std::size_t n) {
+    if (n == kRows) {
+      std::size_t c = 0;
+      for (; c + kValueChunks <= values.chunks; c += kValueChunks) value_tile<kRows, kValueChunks>(work, values, r, c);
+      for (; c < values.chunks; ++c) value_tile<kRows, 1>(work, values, r, c);
+    } else if constexpr (kRows > 1) {
+      value_rows<kRows - 1>(work, values, r, n);
+    }
+  }
+
+  template <std::size_t kRows, std::size_t kChunks>
+  static void value_tile(const Work& work, const Values& values, std::size_t row, std::size_t chunk) {
+    I16 sum[kRows][kChunks];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t c = 0; c < kChunks; ++c)
+        sum[r][c] = kUnsignedShares ? P::izero() : P::iload(values.start + (chunk + c) * 16);
+    const std::byte* shares = shares_of(work, row) + values.block * kBlockTokens;
+    const std::byte* lines = values.lines + chunk * 64;
+    for (std::size_t quad = 0; quad < kQuads; ++quad, lines += values.chunks * 64) {
+      Line v[kChunks];
+      for (std::size_t c = 0; c < kChunks; ++c) v[c] = P::load_line(lines + c * 64);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const auto* at = reinterpret_cast<const std::int8_t*>(shares + r * kTileTokens * sizeof(float) + 4 * quad);
+        const typename P::Quad share = P::quad(at);
+        for (std::size_t c = 0; c < kChunks; ++c) sum[r][c] = weigh(sum[r][c], v[c], share);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const V16 scale = P::set(work.share_scale[row + r][values.block]);
+      float* o = work.o + (row + r) * work.v_width + chunk * 16;
+      for (std::size_t c = 0; c < kChunks; ++c)
+        P::store(o + 16 * c, P::fma(P::to_float(sum[r][c]), scale, P::load(o + 16 * c)));
+    }
+  }
+  [[gnu::always_inline]] static I16 weigh(I16 sum, Line v, typename P::Quad share) {
+    if constexpr (kUnsignedShares)
+      return P::dot4_shares(sum, v, share);
+    else
+      return P::dot4(sum, v, share);
+  }
+};
+
+}  // namespace quern::kernels

@@ -1,0 +1,114 @@
+// What one tile of keys needs to know of up to kAttendQueries query rows: which keys each of them sees, and
+// where its scores, weights and outputs lie in the caller's scratch memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/ops/cache_int4.hpp"
+
+namespace quern::kernels {
+
+inline constexpr std::size_t kHalfBlock = 16;
+inline constexpr std::size_t kTileHalves = kTileTokens / kHalfBlock;
+inline constexpr std::uint32_t kAllKeys = 0xffff;  // of a half block
+
+template <class P>
+struct AttentionWork {
+  const AttendArgs& args;
+  std::size_t first, n_rows, v_width;
+  float *scores, *o, *k_buffer, *v_buffer;
+  const float* q_rows;  // as the keys lie: rotated for int4
+  std::size_t q_stride;
+  std::uint16_t keys[kAttendQueries][kTileHalves];    // bit per key of a half block: the row sees it
+  std::uint32_t seen[kAttendQueries];                 // bit per half block with any such key
+  float peak[kAttendQueries], total[kAttendQueries];  // the tile's max and sum
+  float share_scale[kAttendQueries][kTileBlocks];     // of int8 weights (attention_integer.hpp)
+  bool finite_values = true;                          // no slot of int8 values has a scale that is not
+
+  AttentionWork(const AttendArgs& a, std::size_t first_row, std::size_t n)
+      : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
+    k_buffer = a.scratch;
+    v_buffer = k_buffer + expanded_k_floats(*a.layout);
+    scores = v_buffer + kHalfBlock * v_width;
+    o = scores + n * kTileTokens;
+    q_rows = a.q + first * a.q_stride;
+    q_stride = a.q_stride;
+    if (a.layout->k_type == CacheType::int4) rotate(o + n * v_width);
+    if (a.layout->v_type == CacheType::int8) finite_values = scales_finite();
+    for (std::size_t r = 0; r < n; ++r) mark_keys(r);
+  }
+  bool any_key() const {
+    std::uint32_t any = 0;
+    for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
+    return any != 0;
+  }
+  bool any_row(std::size_t half) const {
+    std::uint32_t any = 0;
+    for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
+    return (any >> half & 1u) != 0;
+  }
+  const float* q(std::size_t r) const { return q_rows + r * q_stride; }
+  float* score_of(std::size_t r, std::size_t half) const {
+    return scores + r * kTileTokens + half * kHalfBlock;
+  }
+  // Whether any of the n rows from r on sees a key of the block.
+  bool any_sees(std::size_t r, std::size_t n, std::size_t block) const {
+    std::uint32_t any = 0;
+    for (std::size_t i = 0; i < n; ++i) any |= seen[r + i];
+    return (any >> (2 * block) & 3u) != 0;
+  }
+  // A scale per key of a half block.
+  typename P::V16 scales(std::size_t offset, std::size_t half) const {
+    const std::byte* line = args.blocks[half / 2] + offset;
+    return P::load(reinterpret_cast<const float*>(line) + half % 2 * kHalfBlock);
+  }
+  // Scores that the row must not see, to -infinity.
+  void hide(std::size_t r, std::size_t half) const {
+    float* out = score_of(r, half);
+    for (std::uint32_t hidden = ~std::uint32_t{keys[r][half]} & kAllKeys; hidden != 0; hidden &= hidden - 1)
+      out[__builtin_ctz(hidden)] = -__builtin_inff();
+  }
+
+ private:
+  bool scales_finite() const {
+    typename P::V16 probe = P::zero();
+    for (std::size_t half = 0; half < 2 * args.n_blocks; ++half)
+      probe = P::fma(scales(args.layout->v_scale_offset, half), P::zero(), probe);
+    return P::reduce_add(probe) == 0.0f;
+  }
+  void rotate(float* buffer) {
+    const std::size_t d_k = args.layout->d_k;
+    for (std::size_t r = 0; r < n_rows; ++r) CacheInt4<P>::rotate_query(q(r), d_k, buffer + r * d_k);
+    q_rows = buffer;
+    q_stride = d_k;
+  }
+  void mark_keys(std::size_t r) {
+    const std::size_t begin = args.begin[first + r], end = args.end[first + r];
+    seen[r] = 0;
+    const bool whole = args.n_blocks == kTileBlocks && args.selected == nullptr && begin <= args.first_key &&
+                       args.first_key + kTileTokens <= end;
+    if (whole) {  // most tiles of a long prompt
+      for (std::size_t half = 0; half < kTileHalves; ++half) keys[r][half] = kAllKeys;
+      seen[r] = (1u << kTileHalves) - 1u;
+      return;
+    }
+    for (std::size_t half = 0; half < kTileHalves; ++half) {
+      const std::size_t key = args.first_key + half * kHalfBlock;
+      std::uint32_t mask = half < 2 * args.n_blocks
+                               ? below(end, key) & (~below(begin, key) | below(args.sinks, key))
+                               : 0u;
+      if (args.selected != nullptr && mask != 0)
+        mask &= args.selected[first + r][key / 32] >> (key % 32) & kAllKeys;
+      keys[r][half] = static_cast<std::uint16_t>(mask);
+      seen[r] |= std::uint32_t{mask != 0} << half;
+    }
+  }
+  // Bits of the keys key..key+15 that are less than limit.
+  static std::uint32_t below(std::size_t limit, std::size_t key) {
+    if (limit <= key) return 0;
+    return limit - key >= kHalfBlock ? kAllKeys : (1u << (limit - key)) - 1u;
+  }
+};
+
+}  // namespace quern::kernels
