@@ -95,6 +95,17 @@ const quant::FormatTraits* keep_packed(const checkpoint::PackedTensor& packed) {
   return quant::holds_groups(*format, shape.group, shape.columns) ? format : nullptr;
 }
 
+// Why type_for() takes more bits than the user's type for some roles.
+constexpr std::string_view kStepUp = "one step above ";
+
+// Whether a quantized source can be kept in at most the bits of `format`: more bits would hold the same numbers.
+bool fits_in(const checkpoint::SourceTensor& source, const quant::FormatTraits& format) {
+  const quant::FormatTraits* kept = is_quantized(source) ? keep_format(source) : nullptr;
+  constexpr std::size_t kRows = quant::kPanelRows, kColumns = quant::kSuperColumns;
+  return kept != nullptr &&
+         quant::bits_per_weight(*kept, kRows, kColumns) <= quant::bits_per_weight(format, kRows, kColumns);
+}
+
 bool matches(const text::Regex& regex, std::string_view name) {
   bool found = false;
   regex.split(name, [&](std::size_t, std::size_t, bool matched) { found = found || matched; });
@@ -170,11 +181,11 @@ std::string Policy::type_for(const contract::TensorSpec& spec, std::string_view 
   // the KL divergence of q4; the tied head is used twice.
   const bool value = spec.role == TensorRole::attention_v;
   if (type_ == "q4" && (embedding || head || value)) {
-    note = "one step above q4";
+    note = cat(kStepUp, "q4");
     return "q8";
   }
   if (type_ == "q8" && value) {
-    note = "one step above q8";
+    note = cat(kStepUp, "q8");
     return "bf16";
   }
   return type_;
@@ -194,6 +205,8 @@ FormatChoice Policy::choose(const contract::TensorSpec& spec,
     if (choice.note.empty()) choice.note = note;
     return choice;
   }
+  if (note.starts_with(kStepUp) && !transposed && fits_in(source, *quant::find_format(type)))
+    return {.format = keep_format(source), .kept = true, .note = "the source's own: exact, and no larger"};
   FormatChoice choice{.format = quant::find_format(type), .note = note};
   choice.kept = is_quantized(source) && !transposed && keep_format(source) == choice.format;
   const bool exact = choice.kept || choice.format->id == FormatId::f32;
@@ -204,8 +217,8 @@ FormatChoice Policy::choose(const contract::TensorSpec& spec,
 
 std::string Policy::describe() const {
   std::string text = cat("type ", type_);
-  if (type_ == "q4") text += "; token embedding, head and attention v q8";
-  if (type_ == "q8") text += "; attention v bf16";
+  if (type_ == "q4") text += "; token embedding, head and attention v q8, or the source's own where it is quantized";
+  if (type_ == "q8") text += "; attention v bf16, or the source's own where it is quantized";
   if (type_ == "keep") text += ": the source's own codes and scales";
   if (!embedding_.empty()) text += cat("; token embedding ", embedding_);
   if (!output_.empty()) text += cat("; head ", output_);

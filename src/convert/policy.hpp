@@ -3,6 +3,7 @@
 //   keep   the source's own codes and scales where a keep format holds them, else the nearest
 //   q4     matrices q4; token embedding, head and attention v one step higher (q8)
 //   q8     matrices q8; attention v one step higher (bf16)
+//          a step higher than a quantized source is the source's own format, where that takes no more bits
 //
 // Vectors and position tables always stay float (rows_f32).
 //

@@ -18,8 +18,8 @@
 namespace quern::kernels {
 
 // One per line of cmake/isa.cmake.
-extern const Kernels kernels_scalar, kernels_avx2, kernels_avxvnni, kernels_avx512, kernels_avx512vnni, kernels_amx,
-    kernels_neon, kernels_neon_i8mm;
+extern const Kernels kernels_scalar, kernels_avx2, kernels_avxvnni, kernels_avx512, kernels_avx512vnni, kernels_zen4,
+    kernels_amx,    kernels_neon, kernels_neon_i8mm;
 
 namespace {
 
@@ -29,6 +29,7 @@ struct CpuFeatures {
   bool avxvnni = false;     // AVX-VNNI besides
   bool avx512 = false;      // F, BW, DQ, VL besides AVX2; zmm and mask state saved
   bool avx512vnni = false;  // VNNI, VBMI, VBMI2 besides
+  bool zen4 = false;        // the same of AMD
   bool amx = false;         // AMX-TILE and AMX-INT8 besides; the kernel lets this process use tiles
   bool neon = false;        // DotProd
   bool neon_i8mm = false;   // I8MM besides
@@ -37,6 +38,11 @@ struct CpuFeatures {
 #if defined(__x86_64__)
 constexpr bool has_bit(std::uint32_t word, unsigned bit) {
   return (word >> bit & 1u) != 0;
+}
+bool is_amd() {
+  std::uint32_t a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_AMD_ebx && c == signature_AMD_ecx &&
+         d == signature_AMD_edx;
 }
 constexpr bool has_bits(std::uint32_t word, std::uint32_t mask) {
   return (word & mask) == mask;
@@ -72,6 +78,7 @@ CpuFeatures detect() {
            has_bit(leaf1, kF16c);
   f.avx512 = f.avx2 && has_bits(state, kZmmState) && has_bits(b, kAvx512);
   f.avx512vnni = f.avx512 && has_bits(c, kVnni);
+  f.zen4 = f.avx512vnni && is_amd();
   constexpr std::uint32_t kTileState = 0x60000, kAmx = 1u << 24 | 1u << 25;  // TILE, INT8, edx
   f.amx = f.avx512vnni && has_bits(d, kAmx) && has_bits(state, kTileState) && may_use_tiles();
   constexpr unsigned kAvxVnni = 4;  // eax
@@ -98,6 +105,10 @@ std::vector<IsaInfo> list_isas() {
   isas.push_back({"amx",
                   "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 amx_tile amx_int8",
                   cpu.amx, &kernels_amx});
+#endif
+#ifdef QUERN_HAVE_zen4
+  isas.push_back({"zen4", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2, of AMD", cpu.zen4,
+                  &kernels_zen4});
 #endif
 #ifdef QUERN_HAVE_avx512vnni
   isas.push_back({"avx512vnni",

@@ -58,8 +58,14 @@ struct Q4 {
                                                    Use use) {
     const std::byte* ids = super_block + ids_offset(columns) + group * kPanelRows;
     const std::byte* codes = super_block + 4 * group * kLineBytes;
-    half_group<P>(codes, P::row_low_nibbles(ids), use, 0);
-    half_group<P>(codes + 2 * kLineBytes, P::row_high_nibbles(ids), use, 4);
+    if constexpr (P::kHasLookup256) {
+      const auto rows = P::row_selects(ids);
+      look_up<P>(codes, rows.low, use, 0);
+      look_up<P>(codes + 2 * kLineBytes, rows.high, use, 4);
+    } else {
+      half_group<P>(codes, P::row_low_nibbles(ids), use, 0);
+      half_group<P>(codes + 2 * kLineBytes, P::row_high_nibbles(ids), use, 4);
+    }
   }
   template <class P>
   [[gnu::always_inline]] static typename P::V16 scales(const std::byte* super_block,
@@ -88,27 +94,29 @@ struct Q4 {
   };
   template <class P>
   static constexpr Tables<P> kTables = Tables<P>::make();
-  // Four lines of 16 columns, whose rows have the table ids of `ids`.
+  // Four lines of 16 columns, whose rows have the tables of `row`.
+  template <class P, class Use>
+  [[gnu::always_inline]] static void look_up(const std::byte* codes, typename P::RowSelect row, Use use,
+                                             std::size_t first) {
+    constexpr const Tables<P>& t = kTables<P>;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const typename P::Line packed = P::load_line(codes + i * kLineBytes);
+      use(first + 2 * i, P::lookup256_low(t.full, row, packed));
+      use(first + 2 * i + 1, P::lookup256_high(t.full, row, packed));
+    }
+  }
+  // The same from the table ids themselves.
   template <class P, class Use>
   [[gnu::always_inline]] static void half_group(const std::byte* codes, typename P::Line ids,
                                                 Use use, std::size_t first) {
     constexpr const Tables<P>& t = kTables<P>;
-    if constexpr (P::kHasLookup256) {
-      const auto row = P::row_select(ids);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const typename P::Line packed = P::load_line(codes + i * kLineBytes);
-        use(first + 2 * i, P::lookup256_low(t.full, row, packed));
-        use(first + 2 * i + 1, P::lookup256_high(t.full, row, packed));
-      }
-    } else {
-      const auto s = P::scale_line(P::lookup16(t.sub_scales, ids));
-      for (std::size_t i = 0; i < 2; ++i) {
-        const typename P::Line packed = P::load_line(codes + i * kLineBytes);
-        const typename P::Line low = P::lookup16(t.codes, P::low_nibbles(packed));
-        const typename P::Line high = P::lookup16(t.codes, P::high_nibbles(packed));
-        use(first + 2 * i, P::bias_line(P::scale_eighths(low, s)));
-        use(first + 2 * i + 1, P::bias_line(P::scale_eighths(high, s)));
-      }
+    const auto s = P::scale_line(P::lookup16(t.sub_scales, ids));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const typename P::Line packed = P::load_line(codes + i * kLineBytes);
+      const typename P::Line low = P::lookup16(t.codes, P::low_nibbles(packed));
+      const typename P::Line high = P::lookup16(t.codes, P::high_nibbles(packed));
+      use(first + 2 * i, P::bias_line(P::scale_eighths(low, s)));
+      use(first + 2 * i + 1, P::bias_line(P::scale_eighths(high, s)));
     }
   }
 

@@ -74,7 +74,7 @@ struct ProbeOps {
   static Line lookup256(const ProbeInput& in, Line packed, bool low) {
     const std::byte* ids = reinterpret_cast<const std::byte*>(in.line);
     if constexpr (P::kHasLookup256) {
-      const auto row = P::row_select(P::row_high_nibbles(ids));
+      const auto row = P::row_selects(ids).high;
       return low ? P::lookup256_low(in.table, row, packed)
                  : P::lookup256_high(in.table, row, packed);
     } else {

@@ -83,7 +83,7 @@ struct Probe {
 };
 
 // One per instruction set of cmake/isa.cmake that this build has.
-extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avxvnni_emulated, probe_avx512, probe_avx512vnni,
+extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avxvnni_emulated, probe_avx512, probe_avx512vnni, probe_zen4,
     probe_amx, probe_amx_emulated, probe_neon, probe_neon_i8mm;
 
 }  // namespace quern::kernels

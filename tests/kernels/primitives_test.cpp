@@ -31,6 +31,9 @@ const Probe* probe_of(const std::string& isa) {
 #ifdef QUERN_HAVE_avx512
   if (isa == "avx512") return &probe_avx512;
 #endif
+#ifdef QUERN_HAVE_zen4
+  if (isa == "zen4") return &probe_zen4;
+#endif
 #ifdef QUERN_HAVE_avx512vnni
   if (isa == "avx512vnni") return &probe_avx512vnni;
 #endif

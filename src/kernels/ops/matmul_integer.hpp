@@ -51,9 +51,15 @@ struct IntegerMatmul {
   static constexpr std::size_t kTileTokens = P::kTileLanes < 24 ? 4 : 6;
   // One token: panels read side by side, and how far ahead. Four streams draw 11-13 GB/s from
   // memory where one draws 8-9 (one core of a Sapphire Rapids VM, 4 KiB pages); 1 KiB ahead is too
-  // late.
-  static constexpr std::size_t kPrefetchBytes = 2048;
-  static constexpr std::size_t kStreams = 4;
+  // late. Other cores say what they want (zen4.hpp).
+  static constexpr std::size_t kPrefetchBytes = [] {
+    if constexpr (requires { P::kPrefetchBytes; }) return std::size_t{P::kPrefetchBytes};
+    return std::size_t{2048};
+  }();
+  static constexpr std::size_t kStreams = [] {
+    if constexpr (requires { P::kStreams; }) return std::size_t{P::kStreams};
+    return std::size_t{4};
+  }();
 
   static void run(const MatmulArgs& args) {
     if (args.n_tokens == 1) return one_token(args);
@@ -80,7 +86,8 @@ struct IntegerMatmul {
   static void one_token(const MatmulArgs& args) {
     std::size_t panel = args.first_panel;
     for (; panel + kStreams <= args.end_panel; panel += kStreams) streams<kStreams>(args, panel);
-    for (; panel + 2 <= args.end_panel; panel += 2) streams<2>(args, panel);
+    if constexpr (kStreams > 2)
+      for (; panel + 2 <= args.end_panel; panel += 2) streams<2>(args, panel);
     for (; panel < args.end_panel; ++panel) streams<1>(args, panel);
   }
 
@@ -160,6 +167,7 @@ struct IntegerMatmul {
 
   // The hardware's own prefetch stops at every page; a step is code_lines(kStep) lines.
   [[gnu::always_inline]] static void prefetch_group(const std::byte* block, std::size_t column) {
+    if constexpr (kPrefetchBytes == 0) return;
     constexpr std::size_t kLines = F::code_lines(kStep);
     const std::byte* ahead = block + F::code_lines(column) * quant::kLineBytes + kPrefetchBytes;
     for (std::size_t i = 0; i < kLines; ++i) P::prefetch(ahead + i * quant::kLineBytes);
@@ -183,7 +191,7 @@ struct IntegerMatmul {
   static void expand(const std::byte* block, std::size_t columns, ExpandedBlock& to) {
     for (std::size_t c = 0; c < columns; c += kStep) {
       std::byte* lines = to.lines + c / 4 * quant::kLineBytes;
-      P::prefetch(block + F::super_block_bytes(columns));
+      if constexpr (kPrefetchBytes != 0) P::prefetch(block + F::super_block_bytes(columns));
       prefetch_group(block, c);
       F::template for_each_line<P>(
           block, columns,

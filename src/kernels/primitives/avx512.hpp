@@ -224,6 +224,10 @@ struct Avx512Lanes {
         0x0707070706060606, 0x0505050504040404, 0x0303030302020202, 0x0101010100000000);
     return {_mm512_shuffle_epi8(_mm512_broadcast_i32x4(x), rows)};
   }
+
+ protected:
+  // The bytes at p the same way; the broadcast is a load.
+  [[gnu::always_inline]] static Line rows_of(const std::byte* p) { return spread_rows(load128(p)); }
 };
 
 struct Avx512 : Avx512Lanes<Avx512> {

@@ -50,6 +50,13 @@ struct Avx512VnniOf : Avx512Lanes<Tag> {
     __m512i base;                     // 16 * id, four bytes a row
     __mmask64 second, third, fourth;  // rows in the second, third, fourth quarter of the table
   };
+  struct RowSelects {
+    RowSelect low, high;
+  };
+  // Of 16 rows' table ids: one byte a row, an id in either nibble.
+  [[gnu::always_inline]] static RowSelects row_selects(const std::byte* ids) {
+    return {row_select(Lanes::row_low_nibbles(ids)), row_select(Lanes::row_high_nibbles(ids))};
+  }
   [[gnu::always_inline]] static RowSelect row_select(Line ids) {
     const __m512i base = _mm512_slli_epi16(ids.v, 4);
     const __mmask64 bit7 = _mm512_movepi8_mask(base);
