@@ -73,9 +73,11 @@ struct Problem {
     quant::encode_panel(f, values.data(), columns, columns, nullptr, weights.data());
     for (std::size_t p = 1; p < quant::n_panels(rows); ++p)
       std::memcpy(weights.data() + p * bytes, weights.data(), bytes);
+    // Strides as the model has them (model/rows.cpp): an odd number of lines.
+    const std::size_t codes_stride = (columns / 64 | 1) * 64, out_stride = (rows / 16 | 1) * 16;
     x = base::Buffer<float>(tokens * columns);
-    out = base::Buffer<float>(tokens * rows);
-    codes = base::Buffer<std::int8_t>(tokens * columns);
+    out = base::Buffer<float>(tokens * out_stride);
+    codes = base::Buffer<std::int8_t>(tokens * codes_stride);
     const std::size_t groups =
         f.integer ? (columns + f.activation_group - 1) / f.activation_group : 1;
     scales = base::Buffer<float>(tokens * groups);
@@ -89,9 +91,9 @@ struct Problem {
             .n_tokens = tokens,
             .x = x.data(),
             .x_stride = columns,
-            .q = {codes.data(), scales.data(), sums.data(), columns, groups},
+            .q = {codes.data(), scales.data(), sums.data(), codes_stride, groups},
             .out = out.data(),
-            .out_stride = rows,
+            .out_stride = out_stride,
             .scratch = nullptr};
   }
 

@@ -51,15 +51,10 @@ struct IntegerMatmul {
   static constexpr std::size_t kTileTokens = P::kTileLanes < 24 ? 4 : 6;
   // One token: panels read side by side, and how far ahead. Four streams draw 11-13 GB/s from
   // memory where one draws 8-9 (one core of a Sapphire Rapids VM, 4 KiB pages); 1 KiB ahead is too
-  // late. Other cores say what they want (zen4.hpp).
-  static constexpr std::size_t kPrefetchBytes = [] {
-    if constexpr (requires { P::kPrefetchBytes; }) return std::size_t{P::kPrefetchBytes};
-    return std::size_t{2048};
-  }();
-  static constexpr std::size_t kStreams = [] {
-    if constexpr (requires { P::kStreams; }) return std::size_t{P::kStreams};
-    return std::size_t{4};
-  }();
+  // late. Other cores bring their own way (zen4.hpp).
+  static constexpr std::size_t kPrefetchBytes = 2048;
+  static constexpr bool kOneStream = requires { P::kStreamAhead; };
+  static constexpr std::size_t kStreams = kOneStream ? 1 : 4;
 
   static void run(const MatmulArgs& args) {
     if (args.n_tokens == 1) return one_token(args);
@@ -122,7 +117,10 @@ struct IntegerMatmul {
 #pragma GCC unroll 4
         for (std::size_t p = 0; p < kPanels; ++p) {
           const std::byte* from = block + p * args.panel_bytes;
-          prefetch_group(from, c);
+          if constexpr (kOneStream)
+            prefetch_step(from, c);
+          else
+            prefetch_group(from, c);
           dot_group(from, columns, c / kStep, args.q.codes + k + c, even[p], odd[p]);
         }
       }
@@ -167,10 +165,17 @@ struct IntegerMatmul {
 
   // The hardware's own prefetch stops at every page; a step is code_lines(kStep) lines.
   [[gnu::always_inline]] static void prefetch_group(const std::byte* block, std::size_t column) {
-    if constexpr (kPrefetchBytes == 0) return;
     constexpr std::size_t kLines = F::code_lines(kStep);
     const std::byte* ahead = block + F::code_lines(column) * quant::kLineBytes + kPrefetchBytes;
     for (std::size_t i = 0; i < kLines; ++i) P::prefetch(ahead + i * quant::kLineBytes);
+  }
+
+  // Step c / kStep of a super-block asks for its share of the lines far ahead, scales included.
+  [[gnu::always_inline]] static void prefetch_step(const std::byte* block, std::size_t column) {
+    constexpr std::size_t kSteps = kSuper / kStep;
+    constexpr std::size_t kLines = (F::super_block_bytes(kSuper) / quant::kLineBytes + kSteps) / kSteps;
+    const std::byte* ahead = block + column / kStep * kLines * quant::kLineBytes + P::kStreamAhead;
+    for (std::size_t i = 0; i < kLines; ++i) P::prefetch_stream(ahead + i * quant::kLineBytes);
   }
 
   // ---- more tokens ----
@@ -191,8 +196,10 @@ struct IntegerMatmul {
   static void expand(const std::byte* block, std::size_t columns, ExpandedBlock& to) {
     for (std::size_t c = 0; c < columns; c += kStep) {
       std::byte* lines = to.lines + c / 4 * quant::kLineBytes;
-      if constexpr (kPrefetchBytes != 0) P::prefetch(block + F::super_block_bytes(columns));
-      prefetch_group(block, c);
+      if constexpr (!kOneStream) {
+        P::prefetch(block + F::super_block_bytes(columns));
+        prefetch_group(block, c);
+      }
       F::template for_each_line<P>(
           block, columns,
           c / kStep, [&](std::size_t i, Line w) __attribute__((always_inline)) {

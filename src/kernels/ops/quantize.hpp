@@ -29,7 +29,10 @@ struct QuantizeOps {
         q.scales[t * q.groups_stride + g] =
             quantize_group(row + k, n, codes + k, q.sums[t * q.groups_stride + g]);
       }
-      for (std::size_t k = columns; k < q.codes_stride; ++k) codes[k] = 0;
+      // As far as a kernel reads: whole super-blocks.
+      const std::size_t whole = (columns + quant::kSuperColumns - 1) / quant::kSuperColumns * quant::kSuperColumns;
+      const std::size_t end = whole < q.codes_stride ? whole : q.codes_stride;
+      for (std::size_t k = columns; k < end; ++k) codes[k] = 0;
     }
   }
 
