@@ -3,16 +3,36 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 
 namespace quern::model {
 
 namespace {
 
-// Chunks per thread: enough that a thread whose core is taken away for a while leaves work to the
-// others.
-constexpr std::size_t kChunksPerThread = 4;
+// Pieces of work per thread: enough that a thread whose core is taken away for a while leaves work to the others, and
+// that the last piece is short.
+constexpr std::size_t kChunksPerThread = 4, kTilesPerThread = 16;
+// Panels that the kernels multiply together where there are tokens to fill a tile.
+constexpr std::size_t kTilePanels = 4, kMinTileTokens = 16;
 // A block of tokens shorter than this decodes its weights too often.
-constexpr std::size_t kMinTokensPerBlock = 32;
+constexpr std::size_t kMinTokensPerBlock = 64;
+
+// How the panels of some matrices and the rows of their input are cut: units of `panels` x `tokens`.
+struct Cut {
+  std::size_t panels, tokens, n_units, n_blocks, grain;
+};
+
+Cut cut_work(std::size_t n_panels, std::size_t n_tokens, std::size_t n_threads) {
+  const bool tiles = n_tokens >= kMinTileTokens;
+  const std::size_t panels = tiles ? kTilePanels : 1, n_units = base::divide_up(n_panels, panels);
+  const std::size_t wanted = (tiles ? kTilesPerThread : kChunksPerThread) * n_threads;
+  std::size_t n_blocks = 1;
+  while (n_blocks * n_units < wanted && n_tokens / (2 * n_blocks) >= kMinTokensPerBlock) n_blocks *= 2;
+  const std::size_t n_items = n_blocks * n_units;
+  // Of few tiles each is its own piece; of few panels a piece is a stream long enough to prefetch.
+  const std::size_t grain = tiles ? std::max<std::size_t>(1, n_items / wanted) : base::divide_up(n_items, wanted);
+  return {panels, base::divide_up(n_tokens, n_blocks), n_units, n_blocks, grain};
+}
 
 const QuantizedInput* quantized_for(std::span<const QuantizedInput> all, std::size_t group) {
   for (const QuantizedInput& input : all)
@@ -81,30 +101,29 @@ void run_linears(Step& step, const Rows& input, std::span<const LinearJob> jobs)
   std::size_t n_panels = 0;
   for (const LinearJob& job : jobs) n_panels += job.linear->n_panels;
 
-  // Items are panels; when there are too few for the threads, each block of tokens has its own.
-  const std::size_t wanted = kChunksPerThread * step.pool.n_threads();
-  std::size_t n_blocks = 1;
-  while (n_blocks * n_panels < wanted && input.n / (2 * n_blocks) >= kMinTokensPerBlock)
-    n_blocks *= 2;
-  const std::size_t block_tokens = (input.n + n_blocks - 1) / n_blocks;
-
+  const Cut cut = cut_work(n_panels, input.n, step.pool.n_threads());
   auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {
-    while (begin < end) {
-      const std::size_t token = begin / n_panels * block_tokens;
-      std::size_t panel = begin % n_panels;
-      const LinearJob* job = jobs.data();
-      while (panel >= job->linear->n_panels) panel -= (job++)->linear->n_panels;
-      const std::size_t n = std::min(end - begin, job->linear->n_panels - panel);
-      if (token < input.n) {
-        const Piece piece{panel, panel + n, token, std::min(block_tokens, input.n - token)};
-        const Rows out{job->out.row(token), piece.n_rows, job->out.width, job->out.stride};
-        run_piece(step, {input, step.scratch.quantized}, *job->linear, piece, out, thread);
+    while (begin < end) {  // the units of one block of tokens and one matrix at a time
+      const std::size_t token = begin / cut.n_units * cut.tokens, unit = begin % cut.n_units;
+      const std::size_t units = std::min(end - begin, cut.n_units - unit);
+      begin += units;
+      if (token >= input.n) continue;
+      const std::size_t n_rows = std::min(cut.tokens, input.n - token);
+      std::size_t panel = unit * cut.panels, left = std::min(units * cut.panels, n_panels - panel);
+      for (const LinearJob* job = jobs.data(); left > 0; ++job) {
+        if (panel >= job->linear->n_panels) {
+          panel -= job->linear->n_panels;
+          continue;
+        }
+        const std::size_t n = std::min(left, job->linear->n_panels - panel);
+        const Rows out{job->out.row(token), n_rows, job->out.width, job->out.stride};
+        run_piece(step, {input, step.scratch.quantized}, *job->linear, {panel, panel + n, token, n_rows}, out, thread);
+        left -= n;
+        panel = 0;
       }
-      begin += n;
     }
   };
-  const std::size_t n_items = n_blocks * n_panels;
-  step.pool.parallel_for(n_items, (n_items + wanted - 1) / wanted, work);
+  step.pool.parallel_for(cut.n_blocks * cut.n_units, cut.grain, work);
 }
 
 }  // namespace quern::model

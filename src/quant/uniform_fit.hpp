@@ -44,12 +44,15 @@ void decode_grouped(const std::byte* super_block, std::size_t columns, float* va
   GroupedBlock block;
   load_block<F>(super_block, columns, block);
   for (std::size_t row = 0; row < kPanelRows; ++row)
-    for (std::size_t k = 0; k < columns; ++k) {
-      const std::size_t group = k / kGroupColumns;
+    for (std::size_t begin = 0; begin < columns; begin += kGroupColumns) {
+      const std::size_t group = begin / kGroupColumns;
       const float scale = base::f16_to_float(block.scales[group][row]);
-      float value = scale * static_cast<float>(block.codes[row][k] - zero);
-      if constexpr (F::kHasMinimum) value += base::f16_to_float(block.minima[group][row]);
-      values[row * stride + k] = value;
+      const float minimum = F::kHasMinimum ? base::f16_to_float(block.minima[group][row]) : 0;
+      for (std::size_t k = begin; k < begin + kGroupColumns; ++k) {
+        float value = scale * static_cast<float>(block.codes[row][k] - zero);
+        if constexpr (F::kHasMinimum) value += minimum;
+        values[row * stride + k] = value;
+      }
     }
 }
 

@@ -118,7 +118,7 @@ struct IntegerMatmul {
         for (std::size_t p = 0; p < kPanels; ++p) {
           const std::byte* from = block + p * args.panel_bytes;
           if constexpr (kOneStream)
-            prefetch_step(from, c);
+            prefetch_step(from + P::kStreamAhead, c);
           else
             prefetch_group(from, c);
           dot_group(from, columns, c / kStep, args.q.codes + k + c, even[p], odd[p]);
@@ -170,11 +170,11 @@ struct IntegerMatmul {
     for (std::size_t i = 0; i < kLines; ++i) P::prefetch(ahead + i * quant::kLineBytes);
   }
 
-  // Step c / kStep of a super-block asks for its share of the lines far ahead, scales included.
-  [[gnu::always_inline]] static void prefetch_step(const std::byte* block, std::size_t column) {
+  // Step column / kStep of a super-block asks for its share of the lines of another, scales included.
+  [[gnu::always_inline]] static void prefetch_step(const std::byte* ahead, std::size_t column) {
     constexpr std::size_t kSteps = kSuper / kStep;
     constexpr std::size_t kLines = (F::super_block_bytes(kSuper) / quant::kLineBytes + kSteps) / kSteps;
-    const std::byte* ahead = block + column / kStep * kLines * quant::kLineBytes + P::kStreamAhead;
+    ahead += column / kStep * kLines * quant::kLineBytes;
     for (std::size_t i = 0; i < kLines; ++i) P::prefetch_stream(ahead + i * quant::kLineBytes);
   }
 
@@ -186,18 +186,25 @@ struct IntegerMatmul {
     std::size_t offset = 0;
     for (std::size_t k = 0; k < columns; k += kSuper) {
       const std::size_t n = columns - k < kSuper ? columns - k : kSuper;
-      for (std::size_t p = 0; p < kPanels; ++p)
-        expand(args.weights + (panel + p) * args.panel_bytes + offset, n, expanded[p]);
+      const bool last = k + kSuper >= columns;
+      for (std::size_t p = 0; p < kPanels; ++p) {
+        const std::byte* block = args.weights + (panel + p) * args.panel_bytes + offset;
+        const std::byte* next = last ? block - offset + kPanels * args.panel_bytes : block + F::super_block_bytes(n);
+        expand(block, next, n, expanded[p]);
+      }
       offset += F::super_block_bytes(n);
       token_tiles<kPanels>(args, panel, k, n);
     }
   }
 
-  static void expand(const std::byte* block, std::size_t columns, ExpandedBlock& to) {
+  // next: the super-block that will take this one's place, asked for meanwhile.
+  static void expand(const std::byte* block, const std::byte* next, std::size_t columns, ExpandedBlock& to) {
     for (std::size_t c = 0; c < columns; c += kStep) {
       std::byte* lines = to.lines + c / 4 * quant::kLineBytes;
-      if constexpr (!kOneStream) {
-        P::prefetch(block + F::super_block_bytes(columns));
+      if constexpr (kOneStream) {
+        prefetch_step(next, c);
+      } else {
+        P::prefetch(next);
         prefetch_group(block, c);
       }
       F::template for_each_line<P>(

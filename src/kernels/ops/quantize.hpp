@@ -26,6 +26,7 @@ struct QuantizeOps {
       std::size_t g = 0;
       for (std::size_t k = 0; k < columns; k += group, ++g) {
         const std::size_t n = columns - k < group ? columns - k : group;
+        if (k % quant::kSuperColumns == 0) own_lines(codes + k + kAhead);
         q.scales[t * q.groups_stride + g] =
             quantize_group(row + k, n, codes + k, q.sums[t * q.groups_stride + g]);
       }
@@ -61,6 +62,13 @@ struct QuantizeOps {
   }
 
  private:
+  // Codes were read by other cores: their lines are asked for, to be written, this many bytes ahead.
+  static constexpr std::size_t kAhead = 512, kLines = 4;
+  static void own_lines([[maybe_unused]] const std::int8_t* codes) {
+#if defined(__x86_64__)
+    for (std::size_t i = 0; i < kLines; ++i) __asm__ volatile("prefetchw %0" ::"m"(codes[i * quant::kLineBytes]));
+#endif
+  }
   static V16 load(const float* x, std::size_t n) { return n >= 16 ? P::load(x) : P::load_n(x, n); }
   static void store(std::int8_t* codes, I16 code, std::size_t n) {
     if (n >= 16) return P::store_i8(codes, code);
