@@ -43,7 +43,7 @@ struct AttentionOps {
       if (work.any_key()) {
         integer_k ? score_codes(work) : score(work);
         for (std::size_t r = 0; r < work.n_rows; ++r)
-          if (work.seen[r] != 0) integer_v ? Integer::soften(work, r) : soften(work, r);
+          if (work.seen[r] != 0) integer_v ? AttentionShares<P>::soften(work, r) : soften(work, r);
         integer_v ? Integer::weigh_values(work) : weigh_values(work);
         for (std::size_t r = 0; r < work.n_rows; ++r)
           if (work.seen[r] != 0) merge(work, r);

@@ -1,6 +1,6 @@
 // Attention over int8 keys and values on the byte products of the CPU, after SageAttention (arXiv 2410.02367) with
 // finer scales: queries become int8 codes with a scale per row; weights (softmax times the value's own scale)
-// become codes in [0, kShareCodes] with a scale per row and block of 32 keys. Integer sums are exact; floats
+// become codes with a scale per row and block of 32 keys (attention_shares.hpp). Integer sums are exact; floats
 // follow one order: score = (float(q k) * k_scale) * q_scale, output = fma(float(p v), p_scale, output) with the
 // blocks ascending. Keys that a row does not see have weight 0 exactly, whatever lies in their slots.
 // Not here: biases and soft-caps of scores (attention.hpp).
@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/ops/attention_shares.hpp"
 #include "kernels/ops/attention_work.hpp"
-#include "kernels/ops/exp.hpp"
 #include "kernels/ops/quantize.hpp"
 
 namespace quern::kernels {
@@ -21,6 +21,7 @@ struct AttentionInteger {
   using I16 = typename P::I16;
   using Line = typename P::Line;
   using Work = AttentionWork<P>;
+  using Shares = AttentionShares<P>;
 
   static bool serves(const CacheLayout& layout, CacheType type) {
     return type == CacheType::int8 && layout.d_rope == 0;
@@ -37,7 +38,9 @@ struct AttentionInteger {
   static void score(Work& work, bool plain) {
     Queries queries(work, plain);
     const std::size_t n_lines = cache_lines(CacheType::int8, work.args.layout->d_k);
-    for (std::size_t b = 0; b < work.args.n_blocks; ++b)
+    const bool from_memory = work.n_rows <= kScoreRows;  // decode: each block is read once
+    for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
+      if (from_memory) prefetch_block(work, b);
       for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
@@ -46,26 +49,6 @@ struct AttentionInteger {
           for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
             if (work.keys[i][half] != kAllKeys && work.keys[i][half] != 0) work.hide(i, half);
       }
-  }
-
-  // Scores of row r -> its peak, its sum, and the codes of its weights over its own scores.
-  static void soften(Work& work, std::size_t r) {
-    V16 peaks = P::set(-__builtin_inff());
-    for (std::size_t half = 0; half < kTileHalves; ++half)
-      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
-    work.peak[r] = P::reduce_max(peaks);
-    V16 largest[kTileBlocks];
-    weigh_keys(work, r, largest);
-    float tops[16] = {}, inverse[16];
-    block_maxima(largest, tops);
-    const V16 top = P::load(tops), least = P::set(kSmallestWeight), codes = P::set(kShareCodes);
-    P::store(inverse, P::select_less(top, least, P::zero(), P::div(codes, P::max(least, top))));
-    P::store(tops, P::select_less(top, least, P::zero(), P::div(top, codes)));
-    const bool finite = work.finite_values || weights_finite(work, r);
-    for (std::size_t b = 0; b < kTileBlocks; ++b) {
-      const bool seen = (work.seen[r] >> (2 * b) & 3u) != 0;
-      work.share_scale[r][b] = !seen ? 0.0f : finite ? tops[b] : __builtin_nanf("");
-      if (seen) encode_block(work, r, b, inverse[b]);
     }
   }
 
@@ -87,11 +70,7 @@ struct AttentionInteger {
   static constexpr bool kWide = P::kTileLanes >= 24;
   static constexpr std::size_t kScoreRows = kWide ? 8 : 4, kScoreHalves = kWide ? 2 : 1;
   static constexpr std::size_t kValueRows = 4, kValueChunks = kWide ? 4 : 1;
-  // Weights in 0 .. 254: as unsigned bytes, or less 127 where products want signed ones.
-  static constexpr bool kUnsignedShares = requires { P::kUnsignedShares; };
-  static constexpr float kShareCodes = 254.0f;
-  static constexpr int kShareOffset = kUnsignedShares ? 0 : 127;
-  static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
+  static constexpr bool kUnsignedShares = Shares::kUnsigned;
   static constexpr std::size_t kQuads = kBlockTokens / 4;
 
   // Codes of the rows' queries, over the memory of expanded keys.
@@ -116,6 +95,22 @@ struct AttentionInteger {
   struct Place {
     std::size_t row, block, n_lines;
   };
+
+  // The values of this block, wanted after all scores, and the keys of the next.
+  static void prefetch_block(const Work& work, std::size_t b) {
+    const CacheLayout& layout = *work.args.layout;
+    const std::byte* block = work.args.blocks[b];
+    for (std::size_t at = layout.v_offset; at < layout.block_bytes; at += 64) prefetch(block + at);
+    if (b + 1 == work.args.n_blocks) return;
+    for (std::size_t at = 0; at < layout.v_offset; at += 64) prefetch(work.args.blocks[b + 1] + at);
+    prefetch(work.args.blocks[b + 1] + layout.k_scale_offset);
+  }
+  static void prefetch(const std::byte* line) {
+    if constexpr (requires { P::prefetch_stream(line); })
+      P::prefetch_stream(line);
+    else
+      P::prefetch(line);
+  }
 
   template <std::size_t kRows>
   static void score_rows(const Work& work, const Queries& queries, const Place& at, std::size_t n) {
@@ -156,69 +151,7 @@ struct AttentionInteger {
     }
   }
 
-  // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block.
-  static void weigh_keys(Work& work, std::size_t r, V16 (&largest)[kTileBlocks]) {
-    const V16 peak = P::set(work.peak[r]);
-    V16 sums = P::zero();
-    for (std::size_t b = 0; b < kTileBlocks; ++b) {
-      largest[b] = P::zero();
-      for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
-        if (work.keys[r][half] == 0) continue;
-        float* out = work.score_of(r, half);
-        const V16 p = Exp<P>::exp(P::sub(P::load(out), peak));
-        sums = P::add(sums, p);
-        V16 weight = P::mul(p, work.scales(work.args.layout->v_scale_offset, half));
-        if (!work.finite_values) weight = seen_only(work, r, half, weight);
-        P::store(out, weight);
-        largest[b] = P::max(largest[b], weight);
-      }
-    }
-    work.total[r] = P::reduce_add(sums);
-  }
-
-  // What lies in slots that the row does not see may be infinite or NaN: 0 times it is not 0.
-  static V16 seen_only(const Work& work, std::size_t r, std::size_t half, V16 weight) {
-    float lanes[16];
-    P::store(lanes, weight);
-    for (std::size_t i = 0; i < kHalfBlock; ++i)
-      if ((work.keys[r][half] >> i & 1u) == 0) lanes[i] = 0.0f;
-    return P::load(lanes);
-  }
-  static bool weights_finite(const Work& work, std::size_t r) {
-    V16 probe = P::zero();  // NaN once any weight is NaN or infinite
-    for (std::size_t half = 0; half < kTileHalves; ++half)
-      if (work.keys[r][half] != 0) probe = P::fma(P::load(work.score_of(r, half)), P::zero(), probe);
-    return P::reduce_add(probe) == 0.0f;
-  }
-
-  // tops[b] = the largest lane of largest[b].
-  static void block_maxima(const V16 (&largest)[kTileBlocks], float* tops) {
-    if constexpr (requires { P::reduce_max8(largest); }) {
-      P::store(tops, P::reduce_max8(largest));
-    } else {
-      for (std::size_t b = 0; b < kTileBlocks; ++b) tops[b] = P::reduce_max(largest[b]);
-    }
-  }
-
-  // Weights of a block -> codes. They replace the row's first scores, which are read before.
-  static void encode_block(const Work& work, std::size_t r, std::size_t b, float inverse) {
-    for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
-      V16 weight = P::zero();
-      if (work.keys[r][half] != 0) weight = P::load(work.score_of(r, half));
-      // NaN, whose scale says so, becomes the right operand.
-      const I16 code = P::to_int(P::min(P::mul(weight, P::set(inverse)), P::set(kShareCodes)));
-      std::byte* to = shares_of(work, r) + half * kHalfBlock;
-      if constexpr (kUnsignedShares)
-        P::store_u8(reinterpret_cast<std::uint8_t*>(to), code);
-      else
-        P::store_i8(reinterpret_cast<std::int8_t*>(to), P::iadd(code, P::iset(-kShareOffset)));
-    }
-  }
-  static std::byte* shares_of(const Work& work, std::size_t r) {
-    return reinterpret_cast<std::byte*>(work.score_of(r, 0));
-  }
-
-  // A block of V, and what the sums of its columns start from: kShareOffset times the sum of the column.
+  // A block of V, and what the sums of its columns start from: Shares::kOffset times the sum of the column.
   struct Values {
     const std::byte* lines;  // [kQuads, chunks, 64]
     std::size_t block, chunks;
@@ -229,7 +162,7 @@ struct AttentionInteger {
     const std::byte* lines = work.args.blocks[b] + work.args.layout->v_offset;
     auto* start = reinterpret_cast<std::int32_t*>(work.v_buffer);
     if constexpr (!kUnsignedShares) {
-      static constexpr std::int8_t kOffsets[4] = {kShareOffset, kShareOffset, kShareOffset, kShareOffset};
+      static constexpr std::int8_t kOffsets[4] = {Shares::kOffset, Shares::kOffset, Shares::kOffset, Shares::kOffset};
       for (std::size_t c = 0; c < chunks; ++c) {
         I16 sum = P::izero();
         for (std::size_t quad = 0; quad < kQuads; ++quad)
@@ -258,7 +191,7 @@ struct AttentionInteger {
     for (std::size_t r = 0; r < kRows; ++r)
       for (std::size_t c = 0; c < kChunks; ++c)
         sum[r][c] = kUnsignedShares ? P::izero() : P::iload(values.start + (chunk + c) * 16);
-    const std::byte* shares = shares_of(work, row) + values.block * kBlockTokens;
+    const std::byte* shares = Shares::of(work, row) + values.block * kBlockTokens;
     const std::byte* lines = values.lines + chunk * 64;
     for (std::size_t quad = 0; quad < kQuads; ++quad, lines += values.chunks * 64) {
       Line v[kChunks];
