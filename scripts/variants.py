@@ -116,7 +116,7 @@ VARIANTS = {
     "deepseek3": ("deepseek_v3", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(n_group=1, topk_group=1), dict(norm_topk_prob=False), dict(rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), dict(first_k_dense_replace=3), dict(attention_bias=True)]),
     "deepseek32": ("deepseek_v32", CAUSAL, dict(DS, index_topk=16, index_n_heads=3, index_head_dim=20), [{}, dict(index_topk=128), dict(index_topk=1, index_head_dim=36)]),
     "bert": ("bert", MLM, ENC, [{}, dict(hidden_act="gelu_new"), dict(type_vocab_size=3), dict(hidden_act="relu", layer_norm_eps=1e-5), dict(tie_word_embeddings=False)]),
-    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1)]),
+    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1), dict(hidden_act="relu")]),
     "xlmroberta": ("xlm-roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130, type_vocab_size=1), [{}]),
     "distilbert": ("distilbert", MLM, dict(vocab_size=VOCAB, dim=72, n_layers=3, n_heads=6, hidden_dim=104, max_position_embeddings=256), [{}, dict(sinusoidal_pos_embds=True), dict(activation="relu")]),
     "albert": ("albert", MLM, dict(ENC, embedding_size=24, num_hidden_layers=4), [{}, dict(num_hidden_groups=2), dict(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu")]),

@@ -111,6 +111,23 @@ TEST_CASE("an unknown class has the head of the one it is treated as") {
   CHECK(own.contract.head.kind == contract::HeadKind::lm);
 }
 
+TEST_CASE("the masked-word head of RoBERTa has its own activation, that of the others the model's") {
+  const std::pair<const char*, contract::Activation> heads[] = {{"roberta", contract::Activation::gelu_erf},
+                                                                {"bert", contract::Activation::relu},
+                                                                {"distilbert", contract::Activation::relu},
+                                                                {"albert", contract::Activation::relu}};
+  for (const auto& [fixture, activation] : heads) {
+    CAPTURE(fixture);
+    auto source = copy_of_fixture(fixture);
+    base::Json config = base::parse_json(source->config_json(), "config");
+    config[config.contains("hidden_act") ? "hidden_act" : "activation"] = "relu";
+    source->set_config(config.dump());
+    const contract::Contract found = resolve(*source).contract;
+    CHECK(found.ops.at("ffn").ffn->activation == contract::Activation::relu);
+    CHECK(found.head.transform->activation == activation);
+  }
+}
+
 TEST_CASE("an encoder's masked-word head is known by its tensors where the configuration names no class") {
   for (const char* fixture : {"bert", "roberta", "distilbert", "albert", "modernbert"}) {
     CAPTURE(fixture);
