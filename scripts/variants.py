@@ -3,7 +3,7 @@
 
 Makes tiny random checkpoints with `transformers` (pip install torch transformers safetensors), one per
 line of VARIANTS, and compares quern's float32 logits with the reference's, in one prefill and token by
-token.  usage: variants.py QUERN QUERN_CONVERT [--keep DIR] [--seed N] [NAME...]   (NAME: a prefix)
+token.  usage: variants.py QUERN QUERN_CONVERT [--heads] [--keep DIR] [--seed N] [NAME...]   (NAME: a prefix)
 
 With --type q8 or q4 the reference runs on the weights of quern's own file (scripts/weight_file.py), row by row,
 with activations quantized as docs/FORMATS.md says; the largest difference allowed is then 5e-3 of std. An
@@ -54,7 +54,7 @@ def rope(theta=1e4, **more):
     return dict(rope_theta=theta, **(more or dict(rope_type="default")))
 
 
-CAUSAL, SEQ2SEQ, MLM, HIDDEN = "causal", "seq2seq", "mlm", "hidden"
+CAUSAL, SEQ2SEQ, MLM, HIDDEN, TEXT, TOKENS, SPAN = "causal", "seq2seq", "mlm", "hidden", "text classes", "token classes", "answer spans"
 # name -> (model_type, kind, base, [option sets], class unless the Auto class of the kind); the first option set
 # is the plain one.
 VARIANTS = {
@@ -116,7 +116,7 @@ VARIANTS = {
     "deepseek3": ("deepseek_v3", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(n_group=1, topk_group=1), dict(norm_topk_prob=False), dict(rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), dict(first_k_dense_replace=3), dict(attention_bias=True)]),
     "deepseek32": ("deepseek_v32", CAUSAL, dict(DS, index_topk=16, index_n_heads=3, index_head_dim=20), [{}, dict(index_topk=128), dict(index_topk=1, index_head_dim=36)]),
     "bert": ("bert", MLM, ENC, [{}, dict(hidden_act="gelu_new"), dict(type_vocab_size=3), dict(hidden_act="relu", layer_norm_eps=1e-5), dict(tie_word_embeddings=False)]),
-    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1)]),
+    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1), dict(hidden_act="relu")]),
     "xlmroberta": ("xlm-roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130, type_vocab_size=1), [{}]),
     "distilbert": ("distilbert", MLM, dict(vocab_size=VOCAB, dim=72, n_layers=3, n_heads=6, hidden_dim=104, max_position_embeddings=256), [{}, dict(sinusoidal_pos_embds=True), dict(activation="relu")]),
     "albert": ("albert", MLM, dict(ENC, embedding_size=24, num_hidden_layers=4), [{}, dict(num_hidden_groups=2), dict(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu")]),
@@ -137,6 +137,33 @@ VARIANTS = {
     "mariandecoder": ("marian", CAUSAL, dict(BART, pad_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [{}, dict(scale_embedding=True, activation_function="swish")], "MarianForCausalLM"),
     "pegasusdecoder": ("pegasus", CAUSAL, dict(BART, pad_token_id=0), [{}], "PegasusForCausalLM"),
 }
+# The classes of a family that are no language model: ending of the class's name -> kind.
+HEADS = {"ForSequenceClassification": TEXT, "ForTokenClassification": TOKENS, "ForQuestionAnswering": SPAN, "Model": HIDDEN}
+# family -> (beginning of its classes' names, those that it has here)
+ALL, DECODER = tuple(HEADS), ("ForSequenceClassification", "ForTokenClassification", "Model")
+CLASSES = {
+    "bert": ("Bert", ALL), "roberta": ("Roberta", ALL), "xlmroberta": ("XLMRoberta", ALL), "distilbert": ("DistilBert", ALL), "albert": ("Albert", ALL),
+    "modernbert": ("ModernBert", DECODER),
+    "llama": ("Llama", DECODER), "mistral": ("Mistral", DECODER), "qwen2": ("Qwen2", DECODER), "qwen3": ("Qwen3", DECODER), "gemma": ("Gemma", DECODER),
+    "gemma2": ("Gemma2", DECODER), "gemma3": ("Gemma3Text", ("ForSequenceClassification", "Model")), "phi3": ("Phi3", DECODER), "phi": ("Phi", DECODER), "glm": ("Glm", DECODER),
+    "stablelm": ("StableLm", DECODER), "starcoder2": ("Starcoder2", DECODER), "gptneox": ("GPTNeoX", DECODER), "gpt2": ("GPT2", DECODER), "gptj": ("GPTJ", ("ForSequenceClassification", "Model")),
+    "opt": ("OPT", ("ForSequenceClassification", "Model")), "bloom": ("Bloom", ("ForSequenceClassification", "ForTokenClassification")), "mpt": ("Mpt", DECODER), "falcon": ("Falcon", DECODER),
+    "mixtral": ("Mixtral", DECODER), "qwen2moe": ("Qwen2Moe", DECODER), "qwen3moe": ("Qwen3Moe", DECODER), "gptoss": ("GptOss", DECODER),
+    "deepseek2": ("DeepseekV2", ("ForSequenceClassification", "Model")), "deepseek3": ("DeepseekV3", DECODER), "smollm3": ("SmolLM3", DECODER), "cohere": ("Cohere", ("Model",)),
+    "granite": ("Granite", ("Model",)), "olmo2": ("Olmo2", ("ForSequenceClassification", "Model")),
+}
+
+
+def class_variants():
+    """those of CLASSES, as entries of VARIANTS"""
+    for family, (begin, endings) in CLASSES.items():
+        model_type, _, base, options, *_ = VARIANTS[family]
+        for ending in endings:
+            labels = dict(num_labels=5) if HEADS[ending] in (TEXT, TOKENS) else {}
+            if family == "opt": options = options[:1]   # no projection without a head
+            yield f"{family}{ending}", (model_type, HEADS[ending], dict(base, **labels), options[:2], begin + ending)
+
+
 KINDS = {CAUSAL: transformers.AutoModelForCausalLM, SEQ2SEQ: transformers.AutoModelForSeq2SeqLM, MLM: transformers.AutoModelForMaskedLM}
 
 
@@ -314,6 +341,9 @@ def expected_of(model, config, kind, seed, n):
             logits = model(**call).logits[0]
             expected["input_ids"] = ids[0].to(torch.int32)
         elif kind == HIDDEN: logits = model(input_ids=ids).last_hidden_state[0]
+        elif kind == TEXT: logits = model(input_ids=ids).logits
+        elif kind == TOKENS: logits = model(input_ids=ids).logits[0]
+        elif kind == SPAN: found = model(input_ids=ids); logits = torch.stack([found.start_logits[0], found.end_logits[0]], -1)
         else: logits = model(input_ids=ids, use_cache=False).logits[0]
     expected["logits"] = logits.float().contiguous()
     return expected
@@ -341,20 +371,22 @@ def compare(tools, expected, kind, work, bound):
     args = [tools.quern, "logits", "--deterministic", "-m", work / "m", "--ids-file", work / "ids"]
     if kind == SEQ2SEQ: (work / "enc").write_text(text(expected["input_ids"])); args += ["--encoder-ids-file", work / "enc"]
     if "token_type_ids" in expected: (work / "tt").write_text(text(expected["token_type_ids"])); args += ["--token-types-file", work / "tt"]
-    if kind not in (MLM, HIDDEN): args += ["-ctk", "f32", "-ctv", "f32"]
-    run(*args, "--hidden" if kind == HIDDEN else "-o", work / "o.npy")
+    decoder = json.loads((work / "m/model.json").read_text())["kind"] != "encoder"
+    if decoder: args += ["-ctk", "f32", "-ctv", "f32"]
+    output = "--hidden" if kind == HIDDEN else "-o"
+    run(*args, output, work / "o.npy")
     got, want = np.load(work / "o.npy").astype(np.float64), expected["logits"].double().numpy()
     if got.shape != want.shape: raise RuntimeError(f"shape {got.shape} != {want.shape}")
     error = np.abs(got - want).max() / want.std()
     if not error < bound: raise RuntimeError(f"largest error {error:.2e} of std")
-    if kind not in (MLM, HIDDEN):
-        run(*args, "-ub", "1", "-o", work / "s.npy")
+    if decoder:
+        run(*args, "-ub", "1", output, work / "s.npy")
         if np.load(work / "s.npy").tobytes() != np.load(work / "o.npy").tobytes(): raise RuntimeError("token by token differs from one prefill")
     return error
 
 
-def cases(names):
-    for name, (model_type, kind, base, options, *model_class) in VARIANTS.items():
+def cases(variants, names):
+    for name, (model_type, kind, base, options, *model_class) in variants.items():
         if names and not any(name.startswith(n) for n in names): continue
         for i, option in enumerate(options):
             yield name, f"{name}-{i}", (model_type, kind, {**base, **option}), option, *(model_class or [None])
@@ -388,9 +420,9 @@ def shaped(base, draw):
     return b
 
 
-def random_cases(names, count, seed):
+def random_cases(variants, names, count, seed):
     """`count` mixtures of each family's options, over other shapes"""
-    for name, (model_type, kind, base, options, *model_class) in VARIANTS.items():
+    for name, (model_type, kind, base, options, *model_class) in variants.items():
         if names and not any(name.startswith(n) for n in names): continue
         for i in range(count):
             draw = random.Random(f"{name} {seed} {i}")
@@ -409,11 +441,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("quern"); parser.add_argument("convert"); parser.add_argument("names", nargs="*")
     parser.add_argument("--type", default="f32"); parser.add_argument("--keep", type=pathlib.Path); parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--heads", action="store_true", help="the families' classifiers and bare models instead of their language models")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="N random mixtures of options and shapes a family, instead of the list")
     a = parser.parse_args()
     transformers.logging.set_verbosity_error(); transformers.utils.logging.disable_progress_bar(); torch.set_num_threads(1)
+    table = dict(class_variants()) if a.heads else VARIANTS
     good, bad, largest = 0, [], 0.0
-    for name, label, (model_type, kind, options), option, model_class in random_cases(a.names, a.random, a.seed) if a.random else cases(a.names):
+    for name, label, (model_type, kind, options), option, model_class in random_cases(table, a.names, a.random, a.seed) if a.random else cases(table, a.names):
         with tempfile.TemporaryDirectory() as t:
             work = pathlib.Path(t); source = work / "src"
             try: reference = make(source, model_type, kind, options, a.seed, model_class)

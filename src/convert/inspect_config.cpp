@@ -44,7 +44,7 @@ contract::Contract inspect_config(const std::filesystem::path& config, std::stri
   if (!recipe_file.empty())
     recipes.insert(recipes.begin(),
                    parse_recipe(base::read_text_file(recipe_file, kMaxFileBytes), base::printable(recipe_file)));
-  const Recipe& recipe = match_recipe(recipes, source, arch_as);
+  const Recipe recipe = match_recipe(recipes, source, arch_as);
   contract::Contract contract = resolve_config(recipe, source.config_json(), source.where());
   contract.counts.parameters_by_formula = contract::parameters_by_formula(contract);
   contract.counts.parameters_in_tensors = 0;  // a configuration has none

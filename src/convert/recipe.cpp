@@ -8,6 +8,7 @@
 #include "convert/nearest_recipe.hpp"
 #include "convert/recipe_data.hpp"
 #include "convert/recipe_table.hpp"
+#include "convert/task_recipe.hpp"
 
 namespace quern::convert {
 
@@ -135,6 +136,22 @@ std::string architecture_of(const checkpoint::Checkpoint& checkpoint) {
   return name->get<std::string>();
 }
 
+std::string type_of(const checkpoint::Checkpoint& checkpoint) {
+  const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
+  const Json* type = find_path(config, "model_type");
+  return type != nullptr && type->is_string() ? type->get<std::string>() : std::string();
+}
+
+// Whether the configuration's class is one that the recipe knows.
+bool names_its_class(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint) {
+  const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
+  const Json* classes = find_path(config, "architectures");
+  if (classes == nullptr || !classes->is_array() || classes->empty()) return false;
+  if (!classes->front().is_string()) return false;
+  const std::vector<std::string>& names = recipe.hf_names;
+  return std::find(names.begin(), names.end(), classes->front().get<std::string>()) != names.end();
+}
+
 [[noreturn]] void reject_architecture(const std::vector<Recipe>& recipes, const std::string& name,
                                       const checkpoint::Checkpoint& checkpoint,
                                       std::string_view where) {
@@ -205,15 +222,20 @@ std::vector<OutOfScope> out_of_scope() {
   return result;
 }
 
-const Recipe& match_recipe(const std::vector<Recipe>& recipes,
-                           const checkpoint::Checkpoint& checkpoint, std::string_view arch_as) {
+Recipe match_recipe(const std::vector<Recipe>& recipes, const checkpoint::Checkpoint& checkpoint,
+                    std::string_view arch_as) {
   const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
   const std::string name = arch_as.empty() ? architecture_of(checkpoint) : std::string(arch_as);
   for (const Recipe& recipe : recipes) {
     const std::vector<std::string>& names = gguf ? recipe.gguf_names : recipe.hf_names;
-    const bool called = !arch_as.empty() && recipe.name == name;
-    if (called || std::find(names.begin(), names.end(), name) != names.end()) return recipe;
+    const bool listed = std::find(names.begin(), names.end(), name) != names.end();
+    if (!listed && (arch_as.empty() || recipe.name != name)) continue;
+    Recipe found = recipe;
+    if (listed && !arch_as.empty() && !gguf && !names_its_class(recipe, checkpoint)) found.treated_as = name;
+    return found;
   }
+  if (!gguf)
+    if (auto recipe = task_recipe(recipes, name, type_of(checkpoint))) return *std::move(recipe);
   reject_architecture(recipes, name, checkpoint,
                       arch_as.empty() ? checkpoint.where() : "--arch-as");
 }

@@ -42,6 +42,7 @@ struct Recipe {
   std::vector<std::string> hf_names;    // "architectures" and "model_type" it matches
   std::vector<std::string> gguf_names;  // general.architecture
   base::Json document;                  // the whole recipe, extends applied
+  std::string treated_as{};  // by --arch-as: the class that an unknown one is read as
 };
 
 Recipe parse_recipe(std::string_view text, std::string_view where);
@@ -56,8 +57,8 @@ std::vector<OutOfScope> out_of_scope();
 
 // The recipe for a checkpoint, or an input error that names the architecture, the nearest recipe,
 // what is out of scope by name (docs/CONTRACT.md), and --arch-as / --recipe.
-const Recipe& match_recipe(const std::vector<Recipe>& recipes,
-                           const checkpoint::Checkpoint& checkpoint, std::string_view arch_as);
+Recipe match_recipe(const std::vector<Recipe>& recipes, const checkpoint::Checkpoint& checkpoint,
+                    std::string_view arch_as);
 
 // User's wishes that change the model (announced and recorded in "source").
 struct Adaptations {

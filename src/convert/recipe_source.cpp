@@ -51,6 +51,7 @@ void open_source(const Recipe& recipe, std::string_view config_json, std::string
   out.place = cat("recipe ", recipe.name, ": sources.", key);
   out.config = base::parse_json(config_json, where);
   if (!out.config.is_object()) base::reject(where, "the configuration is not an object");
+  if (!recipe.treated_as.empty()) out.config["architectures"] = Json::array({recipe.treated_as});
   if (!recipe.document["sources"].contains(key))
     base::reject(where, cat("recipe ", recipe.name, " does not read ",
                             kind == checkpoint::SourceKind::gguf ? "GGUF files"

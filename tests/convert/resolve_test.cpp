@@ -156,7 +156,7 @@ TEST_CASE("a configuration alone gives the contract that the checkpoint gives") 
   for (const char* name : kDecoders) {
     CAPTURE(name);
     const auto source = checkpoint::open_checkpoint(quern::test::fixture_path(name));
-    const convert::Recipe& recipe = convert::match_recipe(recipes(), *source, "");
+    const convert::Recipe recipe = convert::match_recipe(recipes(), *source, "");
     const contract::Contract bare =
         convert::resolve_config(recipe, source->config_json(), source->where());
     CHECK(contract::write_contract(bare) == contract::write_contract(resolve(*source).contract));
@@ -245,7 +245,7 @@ TEST_CASE("the contract says what the configuration says") {
 
 TEST_CASE("a configuration alone gives the same contract") {
   const auto source = copy_of_fixture("llama3");
-  const convert::Recipe& recipe = convert::match_recipe(recipes(), *source, "");
+  const convert::Recipe recipe = convert::match_recipe(recipes(), *source, "");
   const contract::Contract alone =
       convert::resolve_config(recipe, source->config_json(), "config.json");
   CHECK(contract::parameters_by_formula(alone) ==
@@ -299,8 +299,8 @@ TEST_CASE("an architecture can be treated as another") {
   config["architectures"] = base::Json::array({"NovelForCausalLM"});
   config["flavour"] = 3;
   source->set_config(config.dump());
-  const convert::Recipe& recipe = convert::match_recipe(recipes(), *source, "LlamaForCausalLM");
-  CHECK(&recipe == &convert::match_recipe(recipes(), *source, "llama"));
+  const convert::Recipe recipe = convert::match_recipe(recipes(), *source, "LlamaForCausalLM");
+  CHECK(recipe.name == convert::match_recipe(recipes(), *source, "llama").name);
   const convert::Resolved resolved = convert::resolve(recipe, *source, {});
   CHECK(resolved.unknown_keys == std::vector<std::string>{"flavour"});
   CHECK(resolved.notices.size() == 1);

@@ -59,7 +59,7 @@ std::vector<TextRecord> read_records(const InputOptions& options) {
     const std::string where = base::cat(file, ":", ++number);
     if (line.find_first_not_of(" \t") == std::string_view::npos) {
       if (jsonl) continue;
-      base::reject(where, "an empty line");
+      base::reject(where, "an empty line", {}, "one text a line; a file named *.jsonl may hold any text");
     }
     records.push_back(jsonl ? record_of(line, where) : TextRecord{where, std::string(line), std::nullopt});
   }

@@ -1,0 +1,18 @@
+// Classes of a decoder's family beside its language model: classifiers of texts and of tokens, the
+// bare model (models/_tasks.json). They are the family's recipe with another head.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "convert/recipe.hpp"
+
+namespace quern::convert {
+
+// The recipe of a class that no recipe names; nullopt when the class is none of these, or the
+// model_type is no decoder's.
+std::optional<Recipe> task_recipe(const std::vector<Recipe>& recipes, std::string_view class_name,
+                                  std::string_view model_type);
+
+}  // namespace quern::convert

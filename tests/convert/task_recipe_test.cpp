@@ -1,0 +1,144 @@
+// Classifiers and bare models of decoders: the family's recipe with another head, for every family.
+#include "catch.hpp"
+
+#include "base/error.hpp"
+#include "convert/recipe.hpp"
+#include "memory_checkpoint.hpp"
+
+namespace base = quern::base;
+namespace contract = quern::contract;
+namespace convert = quern::convert;
+using quern::test::copy_of_fixture;
+using quern::test::MemoryCheckpoint;
+
+namespace {
+
+constexpr std::uint64_t kWidth = 64, kLabels = 3;  // of the fixtures; of the classifiers made of them
+const char* const kDecoders[] = {"llama2",      "mistral-swa", "gpt2",         "opt",         "starcoder2",  "gpt-j",
+                                 "gpt-neox",    "phi",         "stablelm",     "falcon-mqa",  "falcon-new",  "mpt",
+                                 "qwen2",       "qwen3",       "glm",          "glm4",        "gemma",       "gemma2",
+                                 "gemma3",      "phi3",        "olmo2",        "cohere",      "granite",     "smollm3-nope",
+                                 "mixtral",     "qwen2-moe",   "qwen3-moe",    "bloom-alibi", "deepseek-v2", "deepseek-v3",
+                                 "gpt-oss-sinks"};
+
+convert::Resolved resolve(const MemoryCheckpoint& source) {
+  static const std::vector<convert::Recipe> recipes = convert::builtin_recipes();
+  return convert::resolve(convert::match_recipe(recipes, source, ""), source, {});
+}
+
+// A fixture as a checkpoint of another class of its family, without its language model's head.
+std::unique_ptr<MemoryCheckpoint> as_class(const std::string& fixture, const char* name, const char* type = nullptr) {
+  auto source = copy_of_fixture(fixture);
+  base::Json config = base::parse_json(source->config_json(), "config");
+  config["architectures"] = base::Json::array({name});
+  if (type != nullptr) config["model_type"] = type;
+  config["num_labels"] = kLabels;
+  source->set_config(config.dump());
+  for (const char* head : {"lm_head.weight", "lm_head.bias", "embed_out.weight"})
+    if (source->find(head) != nullptr) source->remove(head);
+  return source;
+}
+
+}  // namespace
+
+TEST_CASE("every decoder's classifier of texts reads the last token") {
+  for (const char* fixture : kDecoders) {
+    CAPTURE(fixture);
+    auto source = as_class(fixture, "SomeForSequenceClassification");
+    source->add("score.weight", {kLabels, kWidth}, 1);
+    const convert::Resolved resolved = resolve(*source);
+    const contract::Head& head = resolved.contract.head;
+    CHECK(head.kind == contract::HeadKind::classify);
+    CHECK(head.pool == contract::Pool::last);
+    CHECK(head.labels == std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"});
+    CHECK((!head.bias && !head.tied && !head.softcap && head.logit_scale == 1));
+    CHECK(resolved.notices.empty());
+  }
+}
+
+TEST_CASE("every decoder's classifier of tokens has a bias") {
+  for (const char* fixture : kDecoders) {
+    CAPTURE(fixture);
+    auto source = as_class(fixture, "SomeForTokenClassification");
+    source->add("classifier.weight", {kLabels, kWidth}, 1);
+    source->add("classifier.bias", {kLabels}, 1);
+    const convert::Resolved resolved = resolve(*source);
+    CHECK(resolved.contract.head.kind == contract::HeadKind::classify);
+    CHECK(!resolved.contract.head.pool);
+    CHECK(resolved.contract.head.bias);
+    CHECK(resolved.notices.empty());
+  }
+}
+
+TEST_CASE("every decoder's bare model has no head") {
+  for (const char* fixture : kDecoders) {
+    if (std::string(fixture) == "bloom-alibi") continue;  // published BLOOM calls its language model so
+    CAPTURE(fixture);
+    const convert::Resolved resolved = resolve(*as_class(fixture, "SomeModel"));
+    CHECK(resolved.contract.head.kind == contract::HeadKind::none);
+    CHECK(resolved.notices.empty());
+  }
+}
+
+TEST_CASE("a head is of its class: the words of the problem, and no class of another kind of model") {
+  auto source = as_class("llama2", "LlamaForSequenceClassification");
+  source->add("score.weight", {kLabels, kWidth}, 1);
+  base::Json config = base::parse_json(source->config_json(), "config");
+  config["problem_type"] = "multi_label_classification";
+  config["id2label"] = {{"0", "a"}, {"1", "b"}, {"2", "c"}};
+  source->set_config(config.dump());
+  const contract::Head head = resolve(*source).contract.head;
+  CHECK(head.kind == contract::HeadKind::multi_label);
+  CHECK(head.labels == std::vector<std::string>{"a", "b", "c"});
+  CHECK_THROWS_AS(resolve(*as_class("t5", "SomeForSequenceClassification")), base::Error);
+  CHECK_THROWS_AS(resolve(*as_class("llama2", "SomeForSequenceClassification", "unheard")), base::Error);
+  CHECK_THROWS_AS(resolve(*as_class("llama2", "SomeForMultipleChoice")), base::Error);
+}
+
+TEST_CASE("an unknown class has the head of the one it is treated as") {
+  static const std::vector<convert::Recipe> recipes = convert::builtin_recipes();
+  auto source = copy_of_fixture("bert");
+  base::Json config = base::parse_json(source->config_json(), "config");
+  for (const base::Json& classes : {base::Json(nullptr), base::Json::array({"NovelModel2"})}) {
+    config["architectures"] = classes;
+    source->set_config(config.dump());
+    const auto resolved = convert::resolve(convert::match_recipe(recipes, *source, "BertForMaskedLM"), *source, {});
+    CHECK(resolved.contract.head.kind == contract::HeadKind::lm);
+  }
+  config["architectures"] = base::Json::array({"BertForMaskedLM"});
+  source->set_config(config.dump());
+  const auto own = convert::resolve(convert::match_recipe(recipes, *source, "bert"), *source, {});
+  CHECK(own.contract.head.kind == contract::HeadKind::lm);
+}
+
+TEST_CASE("the masked-word head of RoBERTa has its own activation, that of the others the model's") {
+  const std::pair<const char*, contract::Activation> heads[] = {{"roberta", contract::Activation::gelu_erf},
+                                                                {"bert", contract::Activation::relu},
+                                                                {"distilbert", contract::Activation::relu},
+                                                                {"albert", contract::Activation::relu}};
+  for (const auto& [fixture, activation] : heads) {
+    CAPTURE(fixture);
+    auto source = copy_of_fixture(fixture);
+    base::Json config = base::parse_json(source->config_json(), "config");
+    config[config.contains("hidden_act") ? "hidden_act" : "activation"] = "relu";
+    source->set_config(config.dump());
+    const contract::Contract found = resolve(*source).contract;
+    CHECK(found.ops.at("ffn").ffn->activation == contract::Activation::relu);
+    CHECK(found.head.transform->activation == activation);
+  }
+}
+
+TEST_CASE("an encoder's masked-word head is known by its tensors where the configuration names no class") {
+  for (const char* fixture : {"bert", "roberta", "distilbert", "albert", "modernbert"}) {
+    CAPTURE(fixture);
+    auto source = copy_of_fixture(fixture);
+    const contract::Head named = resolve(*source).contract.head;
+    base::Json config = base::parse_json(source->config_json(), "config");
+    config.erase("architectures");
+    source->set_config(config.dump());
+    const contract::Head found = resolve(*source).contract.head;
+    CHECK(found.kind == named.kind);
+    CHECK(found.kind == contract::HeadKind::lm);
+    CHECK((found.tied == named.tied && found.bias == named.bias));
+  }
+}
