@@ -9,28 +9,29 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 
-// Length of the longest end of `text` that begins `mark`.
+}  // namespace
+
 std::size_t begun_mark(std::string_view text, std::string_view mark) {
-  for (std::size_t n = std::min(text.size(), mark.size()); n > 0; --n)
+  if (mark.empty()) return 0;
+  for (std::size_t n = std::min(text.size(), mark.size() - 1); n > 0; --n)
     if (text.ends_with(mark.substr(0, n))) return n;
   return 0;
 }
 
-void add(std::vector<AnswerPiece>& out, bool thought, std::string text) {
-  if (text.empty()) return;
-  if (!out.empty() && out.back().thought == thought)
-    out.back().text += text;
-  else
-    out.push_back({thought, std::move(text)});
+bool ThoughtMarks::has(std::string_view spelling) const {
+  if (spelling.empty()) return false;
+  return open.find(spelling) != std::string::npos || close.find(spelling) != std::string::npos ||
+         (channels && ChannelStream::is_mark(spelling));
 }
-
-}  // namespace
 
 ThoughtStream::ThoughtStream(ThoughtMarks marks, bool opened)
     : marks_(std::move(marks)),
-      state_(marks_.close.empty() ? State::answer : opened ? State::thought : State::start) {}
+      state_(marks_.close.empty() ? State::answer : opened ? State::thought : State::start) {
+  if (marks_.channels) channels_.emplace(opened);
+}
 
 std::vector<AnswerPiece> ThoughtStream::push(std::string_view text) {
+  if (channels_) return channels_->push(text);
   held_ += text;
   std::vector<AnswerPiece> out;
   while (!held_.empty() && step(out)) {
@@ -50,7 +51,7 @@ bool ThoughtStream::step(std::vector<AnswerPiece>& out) {
       state_ = State::answer;
       return true;
     }
-    case State::answer: add(out, false, std::exchange(held_, {})); return false;
+    case State::answer: add_piece(out, false, std::exchange(held_, {})); return false;
   }
   return false;
 }
@@ -59,14 +60,13 @@ bool ThoughtStream::step(std::vector<AnswerPiece>& out) {
 bool ThoughtStream::at_start(bool last) {
   const std::size_t space = std::min(held_.find_first_not_of(kSpace), held_.size());
   const std::string_view rest = std::string_view(held_).substr(space);
-  for (const std::string* mark : {&marks_.open, &marks_.answer}) {
-    if (mark->empty()) continue;
-    if (rest.starts_with(*mark)) {
-      state_ = mark == &marks_.open ? State::thought : State::answer_start;
-      held_.erase(0, space + mark->size());
+  if (!marks_.open.empty()) {
+    if (rest.starts_with(marks_.open)) {
+      state_ = State::thought;
+      held_.erase(0, space + marks_.open.size());
       return true;
     }
-    if (!last && mark->starts_with(rest)) return false;
+    if (!last && marks_.open.starts_with(rest)) return false;
   }
   state_ = State::answer;
   return true;
@@ -85,33 +85,24 @@ bool ThoughtStream::before_thought() {
 
 bool ThoughtStream::inside_thought(std::vector<AnswerPiece>& out) {
   if (!begun_ && !before_thought()) return false;
-  const std::size_t again = marks_.again.empty() ? std::string::npos : held_.find(marks_.again);
-  const std::size_t close = held_.find(marks_.close), end = std::min(close, again);
-  const std::size_t begun = std::max(begun_mark(held_, marks_.close), begun_mark(held_, marks_.again));
-  const std::size_t ready = end != std::string::npos ? end : held_.size() - begun;
+  const std::size_t end = held_.find(marks_.close);
+  const std::size_t ready = end != std::string::npos ? end : held_.size() - begun_mark(held_, marks_.close);
   // White space at the end waits: it may belong to the closing mark.
   const std::size_t last = ready == 0 ? std::string::npos : held_.find_last_not_of(kSpace, ready - 1);
   const std::size_t shown = last == std::string::npos ? 0 : last + 1;
-  if (shown > 0) add(out, true, (std::exchange(again_, false) ? "\n\n" : "") + held_.substr(0, shown));
+  add_piece(out, true, held_.substr(0, shown));
   begun_ = begun_ || shown > 0;
-  any_ = any_ || shown > 0;
   if (end == std::string::npos) {
     held_.erase(0, shown);
     return false;
   }
-  if (end == again) {
-    held_.erase(0, end + marks_.again.size());
-    again_ = any_;
-    begun_ = false;
-    return true;
-  }
   held_.erase(0, end + marks_.close.size());
-  closed_ = true;
   state_ = State::answer_start;
   return true;
 }
 
 std::vector<AnswerPiece> ThoughtStream::finish() {
+  if (channels_) return channels_->finish();
   std::vector<AnswerPiece> out;
   if (state_ == State::start && !held_.empty()) {
     at_start(true);
@@ -120,8 +111,7 @@ std::vector<AnswerPiece> ThoughtStream::finish() {
   }
   if (state_ == State::thought) {
     held_.erase(held_.find_last_not_of(kSpace) + 1);
-    if (!held_.empty() && again_) held_.insert(0, "\n\n");
-    add(out, true, std::exchange(held_, {}));
+    add_piece(out, true, std::exchange(held_, {}));
   }
   held_.clear();
   return out;

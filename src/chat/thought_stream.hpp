@@ -2,10 +2,13 @@
 // be cut anywhere between pieces. Not here: which marks a template has, how thoughts are shown.
 #pragma once
 
-#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "chat/answer_piece.hpp"
+#include "chat/channel_stream.hpp"
 
 namespace quern::chat {
 
@@ -13,17 +16,13 @@ namespace quern::chat {
 // a mark that an answer only mentions is text.
 struct ThoughtMarks {
   std::string open, close;
-  // Of formats whose thoughts have a channel of their own, "" in others: what may stand before an answer
-  // without thoughts, and what lies between one thought and the next. No part of either.
-  std::string answer = {}, again = {};
+  bool channels = false;  // thoughts are messages in a channel of their own (channel_stream.hpp)
 
-  bool channels() const { return !answer.empty(); }
-};
-
-struct AnswerPiece {
-  bool thought = false;
-  std::string text;
-  friend bool operator==(const AnswerPiece&, const AnswerPiece&) = default;
+  // Whether a control token of this spelling is part of a mark.
+  bool has(std::string_view spelling) const;
+  // What is written around thoughts: channels have no marks that a person would read.
+  std::string shown_open() const { return channels ? "<think>" : open; }
+  std::string shown_close() const { return channels ? "</think>" : close; }
 };
 
 class ThoughtStream {
@@ -36,8 +35,8 @@ class ThoughtStream {
   std::vector<AnswerPiece> push(std::string_view text);
   std::vector<AnswerPiece> finish();
 
-  bool thinking() const { return state_ == State::thought; }
-  bool thought_closed() const { return closed_; }
+  bool over() const { return channels_ && channels_->over(); }
+  bool thinking() const { return channels_ ? channels_->thinking() : state_ == State::thought; }
 
  private:
   enum class State { start, thought, answer_start, answer };
@@ -49,8 +48,8 @@ class ThoughtStream {
 
   ThoughtMarks marks_;
   State state_;
-  bool begun_ = false, closed_ = false;  // the thought has text; it is over
-  bool any_ = false, again_ = false;     // some thought has text; the next one begins a paragraph
+  bool begun_ = false;  // the thought has text
+  std::optional<ChannelStream> channels_;
   std::string held_;
 };
 

@@ -9,6 +9,7 @@
 #include "text/added_tokens.hpp"
 #include "text/byte_alphabet.hpp"
 #include "text/decoder.hpp"
+#include "text/markup.hpp"
 #include "text/normalizer.hpp"
 #include "text/pretokenizer.hpp"
 #include "text/tokenizer_tables.hpp"
@@ -19,14 +20,6 @@ namespace quern::text {
 namespace {
 
 constexpr std::int32_t kMostId = (1 << 26) - 1;
-
-// Markup by its look: added tokens that are not flagged special but steer the model all the same
-// ("<think>", "<|User|>", "[INST]").
-bool looks_like_markup(std::string_view content) {
-  if (content.size() < 3) return false;
-  return (content.front() == '<' && content.back() == '>') ||
-         (content.front() == '[' && content.back() == ']');
-}
 
 bool added_control(const contract::AddedToken& token) {
   return token.special || looks_like_markup(token.content);

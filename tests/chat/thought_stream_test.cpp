@@ -10,11 +10,10 @@ namespace {
 
 using Pieces = std::vector<AnswerPiece>;
 
-const ThoughtMarks kThink{"<think>", "</think>", ""};
-const ThoughtMarks kChannels{"<|channel|>analysis<|message|>",
-                             "<|end|><|start|>assistant<|channel|>final<|message|>",
-                             "<|channel|>final<|message|>",
-                             "<|end|><|start|>assistant<|channel|>analysis<|message|>"};
+const ThoughtMarks kThink{"<think>", "</think>"};
+const ThoughtMarks kChannels{"<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>",
+                             true};
+constexpr std::string_view kTool = "<|start|>assistant to=functions.f<|channel|>commentary <|constrain|>json<|message|>";
 
 void append(Pieces& all, const Pieces& more) {
   for (const AnswerPiece& piece : more) {
@@ -64,13 +63,24 @@ const std::vector<Case>& cases() {
        {{true, "hm\n\nor\n\nso"}, {false, "yes"}}},
       {kChannels, false,
        "<|channel|>analysis<|message|><|end|><|start|>assistant<|channel|>analysis<|message|>hm<|end|><|start|>ass",
-       {{true, "hm<|end|><|start|>ass"}}},
+       {{true, "hm"}}},
       {kChannels, false,
        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>analysis<|message|>\n"
        "<|end|><|start|>assistant<|channel|>final<|message|>",
        {{true, "hm"}}},
+      {kChannels, false,
+       "<|channel|>commentary<|message|>I look.\n<|end|><|start|>assistant<|channel|>analysis<|message|>hm"
+       "<|end|><|start|>assistant<|channel|>final<|message|>\nyes\n",
+       {{false, "I look.\n"}, {true, "hm"}, {false, "\n\nyes\n"}}},
+      {kChannels, false, "<|channel|>final<|message|>yes<|end|><|start|>user<|message|>no", {{false, "yes"}}},
+      {kChannels, false, "<|channel|>final<|message|>yes<|return|>", {{false, "yes"}}},
+      {kChannels, false, "<|channel|>fin", {}},
+      {kChannels, false, "<|message|>bare<|end|>and", {{false, "bare\n\nand"}}},
+      {kChannels, false, " plain text < 3", {{false, " plain text < 3"}}},
+      {kChannels, false, "<|chan", {{false, "<|chan"}}},
+      {kChannels, true, "hm <| not a mark <", {{true, "hm <| not a mark <"}}},
       {kChannels, true, "cut<|end|><|start|>assistant<|channel|>analysis<|message|>of", {{true, "cut\n\nof"}}},
-      {{"", "", ""}, false, "<think>x</think>", {{false, "<think>x</think>"}}},
+      {{"", ""}, false, "<think>x</think>", {{false, "<think>x</think>"}}},
   };
   return all;
 }
@@ -82,6 +92,36 @@ TEST_CASE("an answer is parted into thoughts and answer") {
     CAPTURE(c.text);
     CHECK(parts(c.marks, c.opened, c.text) == c.pieces);
   }
+}
+
+TEST_CASE("a call of a tool keeps its header") {
+  const std::string text = std::string("<|channel|>analysis<|message|>hm<|end|>").append(kTool).append("{}<|call|>x");
+  CHECK(parts(kChannels, false, text) == Pieces{{true, "hm"}, {false, std::string(kTool) + "{}"}});
+}
+
+TEST_CASE("a header without an end is text") {
+  const std::string text = "<|channel|>" + std::string(600, 'x');
+  CHECK(parts(kChannels, false, text) == Pieces{{false, text}});
+}
+
+TEST_CASE("an answer in channels is over when its last message is") {
+  ThoughtStream stream(kChannels, true);
+  (void)stream.push("hm<|end|>");
+  CHECK(!stream.over());
+  CHECK(!stream.thinking());
+  (void)stream.push("<|start|>assistant<|channel|>final<|message|>yes");
+  CHECK(!stream.over());
+  (void)stream.push("<|end|>");
+  CHECK(stream.over());
+  CHECK(stream.push("more").empty());
+}
+
+TEST_CASE("marks are of control tokens") {
+  CHECK(kChannels.has("<|end|>"));
+  CHECK(kChannels.has("<|constrain|>"));
+  CHECK(kThink.has("<think>"));
+  CHECK(!kThink.has("<|end|>"));
+  CHECK(!kThink.has(""));
 }
 
 TEST_CASE("where the pieces are cut makes no difference") {

@@ -86,6 +86,22 @@ TEST_CASE("text that is not parsed for control tokens never gives one") {
   for (const std::int32_t plain : {kSpaces, kWord}) CHECK(count(text, plain, false) == 1);
 }
 
+TEST_CASE("elements of HTML are words of a text, markup is not") {
+  Made made = make();
+  std::int32_t id = 1005;
+  const std::vector<std::string> words = {"<b>", "</table>", "<h1>"}, markup = {"<tool_call>", "</think>", "<|b|>", "[INST]"};
+  for (const auto* list : {&words, &markup})
+    for (const std::string& content : *list) made.description.added.push_back({content, id++, false, false, false, false, false});
+  made.description.added.push_back({"<i>", id, true, false, false, false, false});  // a flag decides before the look
+  const text::Tokenizer tokenizer = made.tokenizer();
+  for (const std::string& content : words) {
+    CHECK(tokenizer.encode(content, {false, false}) == Ids{tokenizer.id_of(content)});
+    CHECK_FALSE(tokenizer.is_control(tokenizer.id_of(content)));
+  }
+  for (const std::string& content : markup) CHECK(tokenizer.is_control(tokenizer.id_of(content)));
+  CHECK(tokenizer.is_control(id));
+}
+
 TEST_CASE("prefix, suffix, special tokens") {
   const Made made = make();
   const text::Tokenizer tokenizer = made.tokenizer();

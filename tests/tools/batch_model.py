@@ -30,11 +30,12 @@ def byte_characters():
     return names
 
 
-def write_tokenizer(folder, template=True):
-    vocab = {name: i for i, name in enumerate(SPECIAL)}
+def write_tokenizer(folder, template=True, special=SPECIAL):
+    """template: a chat template, or True for TEMPLATE; special: the control tokens, ids 0 up to FIRST_BYTE - 1."""
+    vocab = {name: i for i, name in enumerate(special)}
     vocab.update({name: FIRST_BYTE + byte for byte, name in byte_characters().items()})
     added = [{"id": i, "content": name, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
-              "special": True} for i, name in enumerate(SPECIAL)]
+              "special": True} for i, name in enumerate(special)]
     (folder / "tokenizer.json").write_text(json.dumps({
         "version": "1.0", "added_tokens": added, "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
@@ -43,15 +44,15 @@ def write_tokenizer(folder, template=True):
                   "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocab, "merges": []}}))
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     if template:
-        config["chat_template"] = TEMPLATE
+        config["chat_template"] = TEMPLATE if template is True else template
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def make_model(tmp, fixture="llama3", name=None, template=True):
+def make_model(tmp, fixture="llama3", name=None, template=True, special=SPECIAL):
     name = name or fixture
     source = tmp / f"source-{name}"
     shutil.copytree(FIXTURES / fixture, source)
-    write_tokenizer(source, template)
+    write_tokenizer(source, template, special)
     target = tmp / f"model-{name}"
     run(CONVERT, source, target, "--type", "f32", "-q")
     shutil.rmtree(source)

@@ -11,6 +11,8 @@ import tempfile
 import harness
 from harness import QUERN, SOURCE, check, run, skip
 
+# Elements of HTML that vocabularies have tokens for: words of a text, no control tokens.
+HTML = "table caption thead tbody tfoot tr th td h1 h2 h3 h4 h5 h6 blockquote strong em b i u sub sup code a html body img span ul li div".split()
 HARMLESS = [
     [{"role": "user", "content": "Hi there"}],
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi\n\nthere   <b>&amp; x  "}],
@@ -53,7 +55,7 @@ def real_tokenizers():
         plain = {t: i for t, i in reference.get_added_vocab().items() if t.strip() and (t[0], t[-1]) in (("<", ">"), ("[", "]"))}
         for messages in forged:
             token = messages[0]["content"].split(" ")[-1]
-            if token not in plain:
+            if token not in plain or token.strip("</>") in HTML:
                 continue
             clean = ids_of(["--tokenizer", config.parent], [{"role": "user", "content": "aXb X"}])
             got = ids_of(["--tokenizer", config.parent], messages)

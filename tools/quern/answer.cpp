@@ -22,7 +22,7 @@ TokenScore token_score(std::span<const float> logits, std::int32_t id, std::size
 }
 
 AnswerOptions answer_options(const RunOptions& options) {
-  return {stop_texts(options.stops), options.special, options.wants_scores(), options.top_logprobs};
+  return {stop_texts(options.stops), {options.special, options.hide_thinking}, options.wants_scores(), options.top_logprobs};
 }
 
 AnswerBuilder::AnswerBuilder(const LoadedModel& loaded, AnswerOptions options, std::vector<std::int32_t> stop_ids,
@@ -31,8 +31,8 @@ AnswerBuilder::AnswerBuilder(const LoadedModel& loaded, AnswerOptions options, s
       options_(std::move(options)),
       stop_ids_(std::move(stop_ids)),
       show_(std::move(show)),
+      text_(loaded, options_.text),
       stops_(options_.stops) {
-  if (loaded.tokenizer) stream_.emplace(*loaded.tokenizer, !options_.special);
   if (!stops_.stops().empty()) need_tokenizer(loaded);
 }
 
@@ -42,32 +42,25 @@ void AnswerBuilder::add_text(const std::string& piece) {
 }
 
 bool AnswerBuilder::token(std::int32_t id, std::span<const float> logits) {
-  if (std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end()) {
+  took_last_ = std::find(stop_ids_.begin(), stop_ids_.end(), id) == stop_ids_.end();
+  if (took_last_ && !stops_.found()) add_text(stops_.push(text_.push(id)));
+  took_last_ = took_last_ && !text_.over();
+  if (!took_last_) {
     answer_.stop = StopFound{id, ""};
     if (loaded_.tokenizer) answer_.stop->text = text::utf8_lossy(loaded_.tokenizer->token_bytes(id));
     return false;
   }
   answer_.ids.push_back(id);
   if (options_.scores) answer_.scores.push_back(token_score(logits, id, options_.top_scores));
-  if (!stream_) return true;
-  add_text(stops_.push(stream_->push(id)));
   return !stops_.found();
 }
 
 Answer AnswerBuilder::finish(engine::FinishReason reason) {
-  if (stream_ && !stops_.found()) add_text(stops_.push(stream_->finish()));
+  if (!stops_.found()) add_text(stops_.push(text_.finish()));
   if (stops_.found()) answer_.stop = StopFound{std::nullopt, stops_.stops()[*stops_.found()]};
   else add_text(stops_.finish());
   answer_.reason = answer_.stop ? engine::FinishReason::stop : reason;
   return std::move(answer_);
-}
-
-std::string text_of_ids(const LoadedModel& loaded, std::span<const std::int32_t> ids, bool special) {
-  if (!loaded.tokenizer) return {};
-  text::TextStream stream(*loaded.tokenizer, !special);
-  std::string text;
-  for (const std::int32_t id : ids) text += stream.push(id);
-  return text += stream.finish();
 }
 
 }  // namespace quern::tool

@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "answer_text.hpp"
 #include "engine/session.hpp"
 #include "run_options.hpp"
 #include "text/stop_strings.hpp"
-#include "text/text_stream.hpp"
 
 namespace quern::tool {
 
 // What an answer looks like and where it ends, beside its end tokens.
 struct AnswerOptions {
   std::vector<std::string> stops;  // texts that end it
-  bool special = false;            // control tokens are part of its text
+  AnswerTextOptions text;
   bool scores = false;             // of each token
   std::size_t top_scores = 0;      // and of the best ones beside it
 };
@@ -54,6 +54,7 @@ class AnswerBuilder {
 
   // Takes one token with the logits it was chosen from; false when the answer ends with it.
   bool token(std::int32_t id, std::span<const float> logits);
+  bool took_last() const { return took_last_; }  // it is one of the answer's ids, no stop
   // The answer is over: `reason` as the session has it.
   Answer finish(engine::FinishReason reason);
 
@@ -64,12 +65,10 @@ class AnswerBuilder {
   AnswerOptions options_;
   std::vector<std::int32_t> stop_ids_;
   std::function<void(const std::string&)> show_;
-  std::optional<text::TextStream> stream_;
+  AnswerText text_;
   text::StopStrings stops_;
   Answer answer_;
+  bool took_last_ = false;
 };
-
-// The text of ids, as an answer of a search or the prompt of --echo.
-std::string text_of_ids(const LoadedModel& loaded, std::span<const std::int32_t> ids, bool special);
 
 }  // namespace quern::tool

@@ -103,7 +103,7 @@ Answer BatchSequences::search(const AnswerTask& task, const std::function<bool()
   searched_answer_ += answer.ids.size();
   if (!answer.ids.empty() && std::find(beams.ends.begin(), beams.ends.end(), answer.ids.back()) != beams.ends.end())
     answer.ids.pop_back();
-  answer.text = text_of_ids(loaded_, answer.ids, options_.answer.special);
+  answer.text = text_of_ids(loaded_, answer.ids, task.answer.text);
   return answer;
 }
 

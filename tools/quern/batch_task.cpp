@@ -44,11 +44,6 @@ jinja::Template::Variables variables_of(const std::string& kwargs_json) {
   return variables;
 }
 
-void add_missing(std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& more) {
-  for (const std::int32_t id : more)
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-}
-
 void check_ids(const std::vector<std::int32_t>& ids, std::size_t vocab_size, const char* where) {
   for (const std::int32_t id : ids)
     if (static_cast<std::size_t>(id) >= vocab_size)
@@ -67,10 +62,13 @@ TaskMaker::TaskMaker(const LoadedModel& loaded, const BatchOptions& options, con
       answer_(answer_options(options.answer)),
       generation_(generation_request(options.answer)) {
   const RunOptions& answer = options.answer;
-  if (has_chat_format(loaded, answer.chat_format)) format_.emplace(make_chat_format(loaded, answer.chat_format, now));
-  else if (answer.chat || !answer.system.empty())
+  if (has_chat_format(loaded, answer.chat_format)) {
+    format_.emplace(make_chat_format(loaded, answer.chat_format, now));
+    set_marks(answer_.text, format_->traits(), loaded);
+  } else if (answer.chat || !answer.system.empty()) {
     base::reject(loaded.model->weights.where(), "the model has no chat template", {},
                  "one of --chat-template and --chat-template-file");
+  }
   for (const std::int32_t id : answer.stops.ids)
     if (static_cast<std::size_t>(id) >= loaded.model->contract.vocab_size)
       base::usage_error("--stop-id", base::cat("token id ", id, " is not in 0 to ", loaded.model->contract.vocab_size - 1));
@@ -95,12 +93,12 @@ TaskMaker::Prepared TaskMaker::chat(const Request& request, std::vector<chat::Me
   render.variables = variables_of(request.template_kwargs_json);
   Prepared prepared;
   prepared.ids = format_->ids(messages, render);
-  prepared.stop_ids = format_->traits().stop_ids;
+  prepared.chat = true;
   return prepared;
 }
 
 TaskMaker::Prepared TaskMaker::raw(const batch::Prompt& prompt) const {
-  Prepared prepared{prompt.ids, {}, prompt.text};
+  Prepared prepared{prompt.ids, false, prompt.text};
   check_ids(prompt.ids, loaded_.model->contract.vocab_size, "prompt");
   if (!prompt.ids.empty()) return prepared;
   check_bytes(prompt.text, context_);
@@ -131,7 +129,7 @@ engine::GenerationPlan TaskMaker::plan(const Request& request, const AnswerTask&
   if (fields.temperature && *fields.temperature > 0) generation.sample = true;
   const contract::Contract& contract = loaded_.model->contract;
   engine::GenerationPlan out = engine::plan_generation(contract, generation, task.prompt.size(), context_);
-  if (!generation.ignore_ends) add_missing(out.stop_ids, prepared.stop_ids);
+  if (prepared.chat) end_as_chat(out.stop_ids, *answer_.text.marks, loaded_, generation.ignore_ends);
   if (loaded_.tokenizer) out.rules.allowed = std::min(loaded_.tokenizer->size(), contract.vocab_size);
   for (const auto* ids : {&options_.answer.stops.ids, &request.stop_ids}) {
     check_ids(*ids, contract.vocab_size, "stop_token_ids");
@@ -191,6 +189,8 @@ AnswerTask TaskMaker::make_one(const Request& request, const Prepared& prepared,
   if (task.plan.max_new_tokens == 0)
     throw ItemError("context_length_exceeded", "prompt", "leaves no room for an answer");
   task.answer = answer_;
+  if (prepared.chat) set_prompt(task.answer.text, prepared.ids, loaded_);
+  else task.answer.text.marks = nullptr;
   task.answer.stops.insert(task.answer.stops.end(), request.stops.begin(), request.stops.end());
   task.answer.scores = request.logprobs;
   task.answer.top_scores = request.top_logprobs;

@@ -38,7 +38,8 @@ class TaskMaker {
 
  private:
   struct Prepared {  // one prompt
-    std::vector<std::int32_t> ids, stop_ids;
+    std::vector<std::int32_t> ids;
+    bool chat = false;
     std::string text;
   };
   std::vector<Prepared> prepare(const batch::Request& request) const;
@@ -55,7 +56,7 @@ class TaskMaker {
   SamplerMaker samplers_;
   BatchForms forms_;
   std::optional<chat::Format> format_;
-  AnswerOptions answer_;
+  AnswerOptions answer_;  // its marks are those of a chat
   engine::GenerationRequest generation_;
 };
 

@@ -124,19 +124,20 @@ terminal::Completion complete(std::string_view before) {
       if (!command.help.empty()) names.push_back(base::cat("/", command.name));
     return {0, terminal::matching(names, before), true};
   }
-  const std::string_view name = before.substr(1, space - 1), rest = before.substr(space + 1);
+  const std::size_t start = std::min(before.find_first_not_of(' ', space), before.size());
+  const std::string_view name = before.substr(1, space - 1), rest = before.substr(start);
   for (const ChatCommand& command : kCommands) {
     if (command.name != name) continue;
-    if (command.takes == Takes::path) return {space + 1, terminal::matching_paths(rest), false};
+    if (command.takes == Takes::path) return {start, terminal::matching_paths(rest), false};
     if (rest.find(' ') != std::string_view::npos) return {};
-    if (command.takes == Takes::setting) return {space + 1, terminal::matching(SettingsBook::names(), rest), true};
+    if (command.takes == Takes::setting) return {start, terminal::matching(SettingsBook::names(), rest), true};
     std::string_view words = command.words;
     while (!words.empty()) {
       const auto [word, left] = first_word(words);
       names.emplace_back(word);
       words = left;
     }
-    return {space + 1, terminal::matching(names, rest), false};
+    return {start, terminal::matching(names, rest), false};
   }
   return {};
 }

@@ -19,19 +19,21 @@ std::size_t n_tokens(const ChatDesk& desk, const std::string& text) {
   return desk.chat.loaded().tokenizer->encode(text, {.add_special = false, .parse_special = false}).size();
 }
 
+// In the list of all messages: the beginning of a long text.
+std::string beginning(const std::string& text, std::size_t n) {
+  if (text.size() <= kShownBytes) return text;
+  std::size_t end = kShownBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  return base::cat(text.substr(0, end), "... (", text.size(), " bytes; /show ", n, ")");
+}
+
 void show_message(std::size_t n, const chat::Message& message, bool whole, bool thoughts) {
   write_model_text(base::cat("[", n, "] ", message.role, "\n"));
   if (thoughts && message.reasoning_content) {
     const std::string& thought = message.reasoning_content->text;
-    write_model_text(base::cat("(thoughts) ", whole ? thought : base::printable(thought, kShownBytes), "\n"));
+    write_model_text(base::cat("(thoughts) ", whole ? thought : beginning(thought, n), "\n"));
   }
-  std::string text = message.content.text;
-  if (!whole && text.size() > kShownBytes) {
-    std::size_t end = kShownBytes;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
-    text = base::cat(text.substr(0, end), "... (", message.content.text.size(), " bytes; /show ", n, ")");
-  }
-  write_model_text(text + "\n");
+  write_model_text((whole ? message.content.text : beginning(message.content.text, n)) + "\n");
 }
 
 }  // namespace

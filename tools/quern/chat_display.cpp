@@ -1,5 +1,6 @@
 #include "chat_display.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -15,15 +16,6 @@ constexpr const char* kDim = "\x1b[2m";
 constexpr const char* kPlain = "\x1b[22m";
 constexpr const char* kEraseLine = "\r\x1b[K";
 constexpr std::size_t kLongPrompt = 256;  // tokens; shorter ones are over before they are read
-
-// Channels have no marks that a person would read.
-std::string shown_open(const chat::ThoughtMarks& marks) {
-  return marks.channels() ? "<think>" : marks.open;
-}
-
-std::string shown_close(const chat::ThoughtMarks& marks) {
-  return marks.channels() ? "</think>" : marks.close;
-}
 
 }  // namespace
 
@@ -50,7 +42,7 @@ void AnswerDisplay::begin_thought() {
   if (options_.color)
     std::cout << kDim;
   else
-    write_model_text(shown_open(options_.marks) + "\n");
+    write_model_text(options_.marks.shown_open() + "\n");
 }
 
 void AnswerDisplay::end_thought() {
@@ -61,18 +53,26 @@ void AnswerDisplay::end_thought() {
   if (options_.color)
     std::cout << kPlain << (line_open_ ? "\n\n" : "\n");
   else
-    write_model_text((line_open_ ? "\n" : "") + shown_close(options_.marks) + "\n\n");
+    write_model_text((line_open_ ? "\n" : "") + options_.marks.shown_close() + "\n\n");
   std::cout.flush();
   line_open_ = false;
 }
 
 void AnswerDisplay::show(const chat::AnswerPiece& piece) {
   if (piece.text.empty()) return;
-  if (piece.thought && !in_thought_) begin_thought();
-  if (!piece.thought && in_thought_) end_thought();
+  if (piece.thought && !in_thought_) {
+    if (line_open_) write_model_text("\n\n");  // a thought behind a part of the answer
+    begin_thought();
+  }
+  std::string text = piece.text;
+  if (!piece.thought && in_thought_) {
+    end_thought();
+    text.erase(0, std::min(text.find_first_not_of('\n'), text.size()));  // there is an empty line already
+  }
   if (piece.thought && options_.hide_thinking) return;
-  write_model_text(piece.text);
-  line_open_ = !piece.text.ends_with('\n');
+  if (text.empty()) return;
+  write_model_text(text);
+  line_open_ = !text.ends_with('\n');
 }
 
 void AnswerDisplay::finish() {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "chat/answer_marks.hpp"
 #include "chat/message.hpp"
-#include "chat/thought_stream.hpp"
 #include "chat_options.hpp"
 #include "model_options.hpp"
 
@@ -23,17 +23,16 @@ class ChatRenderer {
   std::vector<std::int32_t> render(const std::vector<chat::Message>& messages, Thinking thinking) const;
   // An answer to ids that end so begins inside a thought.
   bool opens_thought(const std::vector<std::int32_t>& ids) const;
-  const chat::ThoughtMarks& marks() const { return marks_; }
+  const chat::ThoughtMarks& marks() const { return marks_.thoughts; }
   // Whether thoughts can be turned on and off.
   bool knows_thinking() const { return format_.traits().thinking == chat::Thinking::switchable; }
   // That end an answer beside the contract's end tokens.
-  const std::vector<std::int32_t>& stop_ids() const { return stop_ids_; }
+  const std::vector<std::int32_t>& stop_ids() const { return marks_.stop_ids; }
 
  private:
   const LoadedModel& loaded_;
   chat::Format format_;
-  chat::ThoughtMarks marks_;
-  std::vector<std::int32_t> stop_ids_;
+  chat::AnswerMarks marks_;
 };
 
 }  // namespace quern::tool

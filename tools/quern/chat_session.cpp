@@ -82,6 +82,7 @@ struct ChatSession::Answer {
     content += text;
   }
   bool stopped() const { return stops && stops->found(); }
+  bool over() const { return stopped() || thoughts.over(); }
 
   std::optional<text::TextStream> stream;
   chat::ThoughtStream thoughts;
@@ -161,10 +162,8 @@ TurnEnd ChatSession::answer() {
   engine::FinishReason reason = generate(answer);
   show(answer, answer.stream->finish());
   for (const chat::AnswerPiece& piece : answer.thoughts.finish()) answer.add(piece);
-  if (answer.stopped())
-    reason = engine::FinishReason::stop;
-  else if (answer.stops)
-    answer.add_answer(answer.stops->finish());
+  if (answer.stops && !answer.stopped()) answer.add_answer(answer.stops->finish());
+  if (answer.over()) reason = engine::FinishReason::stop;
   answer.progress.erase();
   answer.display.finish();
   last_ = answer.counts;
@@ -267,11 +266,7 @@ bool ChatSession::take(Answer& answer, std::int32_t id) {
   ++answer.n_new;
   // Control tokens are no text, unless a mark of thoughts is made of them.
   const text::Tokenizer& tokenizer = *loaded_.tokenizer;
-  const std::string_view spelling = tokenizer.token_bytes(id);
-  const chat::ThoughtMarks& marks = renderer_.marks();
-  const bool in_mark = !spelling.empty() && (marks.open.find(spelling) != std::string::npos ||
-                                             marks.close.find(spelling) != std::string::npos ||
-                                             marks.answer.find(spelling) != std::string::npos);
+  const bool in_mark = renderer_.marks().has(tokenizer.token_bytes(id));
   const bool was_thinking = answer.thoughts.thinking();
   if (!tokenizer.is_special(id) || in_mark) show(answer, answer.stream->push(id));
   if (was_thinking || answer.thoughts.thinking()) ++answer.counts.thought;
@@ -280,7 +275,7 @@ bool ChatSession::take(Answer& answer, std::int32_t id) {
     answer.budget_used = true;
     return false;
   }
-  return !answer.stopped() && !interrupt_pending() && end_signal() == 0;
+  return !answer.over() && !interrupt_pending() && end_signal() == 0;
 }
 
 void ChatSession::show(Answer& answer, const std::string& text) {
@@ -292,7 +287,7 @@ void ChatSession::close_thought(Answer& answer) {
   show(answer, answer.stream->finish());
   answer.stream.emplace(*loaded_.tokenizer);
   const chat::ThoughtMarks& marks = renderer_.marks();
-  const std::string end = marks.channels() ? marks.close : base::cat("\n", marks.close, "\n\n");
+  const std::string end = marks.channels ? marks.close : base::cat("\n", marks.close, "\n\n");
   const std::vector<std::int32_t> ids = loaded_.tokenizer->encode(end, {.add_special = false, .parse_special = true});
   answer.ids.insert(answer.ids.end(), ids.begin(), ids.end());
   answer.n_answer += ids.size();

@@ -65,6 +65,11 @@ class ChatSession {
 
  private:
   struct Answer;
+  struct Saved {  // what the session's file holds
+    std::string text;
+    std::vector<std::int32_t> tokens;
+    bool operator==(const Saved&) const = default;
+  };
 
   engine::FinishReason generate(Answer& answer);
   bool take(Answer& answer, std::int32_t id);
@@ -84,6 +89,7 @@ class ChatSession {
   std::size_t context_;
   std::string autosave_path_;
   std::optional<base::FileLock> lock_;  // of that file, for as long as the chat lasts
+  std::optional<Saved> saved_;
   bool color_, cursor_;
   std::optional<std::size_t> keep_;
   chat::Conversation conversation_;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
+#include "chat/conversation_json.hpp"
 #include "chat/session_file.hpp"
 #include "chat_session.hpp"
 #include "terminal/completion.hpp"
@@ -22,14 +23,23 @@ void ChatSession::save(const std::string& path, bool with_cache) {
   std::error_code ignored;
   const bool own = lock_ && (target == autosave_path_ || std::filesystem::equivalent(target, autosave_path_, ignored));
   std::optional<base::FileLock> lock;
-  if (!own) lock.emplace(target);
+  if (own) saved_.reset();
+  else lock.emplace(target);
   conversation_.set_settings(settings_.json());
   chat::save_session_file(target, conversation_, with_cache ? session_.get() : nullptr, branches_);
 }
 
 void ChatSession::autosave(bool last) {
   if (autosave_path_.empty()) return;
-  save(autosave_path_, last || engine::snapshot_bytes(*session_) <= kMaxAutosaveBytes);
+  const bool with_cache = last || engine::snapshot_bytes(*session_) <= kMaxAutosaveBytes;
+  conversation_.set_settings(settings_.json());
+  Saved state{chat::write_conversation(conversation_, branches_), {}};
+  if (with_cache) state.tokens = session_->tokens();
+  std::error_code error;
+  // What the file holds already is not written again when the chat is left.
+  if (last && saved_ == state && std::filesystem::exists(autosave_path_, error)) return;
+  save(autosave_path_, with_cache);
+  saved_ = std::move(state);
 }
 
 void ChatSession::load(const std::string& path) {

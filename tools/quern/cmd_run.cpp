@@ -38,9 +38,9 @@ std::optional<chat::Format> prompt_format(const LoadedModel& loaded, const RunOp
   return std::nullopt;
 }
 
-// The prompt as ids: from a file of ids, through the chat format, or raw. A chat ends at its `stop_ids` too.
+// The prompt as ids: from a file of ids, through the chat format, or raw.
 std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions& options, const chat::Format* format,
-                                     const Prompt& prompt, std::vector<std::int32_t>& stop_ids) {
+                                     const Prompt& prompt) {
   const contract::Contract& contract = loaded.model->contract;
   if (!options.ids_file.empty()) {
     const bool own = contract.encoder && contract.encoder->embedding;
@@ -60,7 +60,6 @@ std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions
     if (!system.empty()) messages.push_back(chat::message("system", system));
     messages.push_back(chat::message("user", prompt.text));
     ids = format->ids(messages);
-    stop_ids = format->traits().stop_ids;
   } else {
     ids = tokenizer.encode(prompt.text);
   }
@@ -73,6 +72,7 @@ struct Task {
   std::string name, echo;
   std::vector<std::int32_t> source, prompt;
   engine::GenerationPlan plan;
+  AnswerOptions answer;
   std::size_t n_prompt() const { return source.empty() ? prompt.size() : source.size(); }
 };
 
@@ -80,9 +80,9 @@ Task make_task(const LoadedModel& loaded, const RunOptions& options, const chat:
   const contract::Contract& contract = loaded.model->contract;
   Task task;
   task.name = prompt.name;
-  std::vector<std::int32_t> stop_ids;
-  task.prompt = prompt_ids(loaded, options, format, prompt, stop_ids);
-  if (options.echo) task.echo = text_of_ids(loaded, task.prompt, options.special);
+  task.answer = answer_options(options);
+  task.prompt = prompt_ids(loaded, options, format, prompt);
+  if (options.echo) task.echo = text_of_ids(loaded, task.prompt, {options.special});
   if (contract.kind == contract::ModelKind::encoder_decoder) {
     task.source = std::move(task.prompt);
     task.prompt = engine::decoder_prompt(contract);
@@ -91,10 +91,11 @@ Task make_task(const LoadedModel& loaded, const RunOptions& options, const chat:
   if (task.prompt.size() > context)
     base::reject(prompt.name, base::cat("prompt has ", task.prompt.size(), " tokens, context is ", context));
   task.plan = engine::plan_generation(contract, generation_request(options), task.prompt.size(), context);
-  if (!options.generation.ignore_ends)
-    for (const std::int32_t id : stop_ids)
-      if (std::find(task.plan.stop_ids.begin(), task.plan.stop_ids.end(), id) == task.plan.stop_ids.end())
-        task.plan.stop_ids.push_back(id);
+  if (format != nullptr) {
+    set_marks(task.answer.text, format->traits(), loaded);
+    set_prompt(task.answer.text, task.prompt, loaded);
+    end_as_chat(task.plan.stop_ids, *task.answer.text.marks, loaded, options.generation.ignore_ends);
+  }
   if (loaded.tokenizer) task.plan.rules.allowed = std::min(loaded.tokenizer->size(), contract.vocab_size);
   for (const std::int32_t id : options.stops.ids) {
     if (static_cast<std::size_t>(id) >= contract.vocab_size)
@@ -170,10 +171,10 @@ std::vector<Answer> search(engine::Session& session, const Run& run, const Task&
     answer.reason = found.reason;
     answer.score = hypothesis.score;
     if (!answer.ids.empty() && std::find(beams.ends.begin(), beams.ends.end(), answer.ids.back()) != beams.ends.end()) {
-      answer.stop = StopFound{answer.ids.back(), text_of_ids(run.loaded, {&answer.ids.back(), 1}, true)};
+      answer.stop = StopFound{answer.ids.back(), text_of_ids(run.loaded, {&answer.ids.back(), 1}, {true})};
       answer.ids.pop_back();
     }
-    answer.text = text_of_ids(run.loaded, answer.ids, run.options.special);
+    answer.text = text_of_ids(run.loaded, answer.ids, task.answer.text);
     answers.push_back(std::move(answer));
   }
   return answers;
@@ -184,7 +185,7 @@ Answer generate(engine::Session& session, const Run& run, const Task& task) {
   const auto sampler =
       run.samplers.make(sampling::TokenRules(task.plan.rules, vocab_size), task.plan.rules.allowed);
   sampler->set_constraint(run.constraint);
-  AnswerBuilder builder(run.loaded, answer_options(run.options), task.plan.stop_ids,
+  AnswerBuilder builder(run.loaded, task.answer, task.plan.stop_ids,
                         [&](const std::string& piece) { run.printer.show(piece); });
   engine::GenerateOptions options;
   options.max_new_tokens = task.plan.max_new_tokens;
@@ -193,9 +194,7 @@ Answer generate(engine::Session& session, const Run& run, const Task& task) {
   const auto on_token = [&](std::int32_t id) {
     run.cache.at_token();
     const bool goes_on = builder.token(id, session.logits());
-    const bool is_stop_id =
-        std::find(task.plan.stop_ids.begin(), task.plan.stop_ids.end(), id) != task.plan.stop_ids.end();
-    if (!is_stop_id) run.printer.id(id);
+    if (builder.took_last()) run.printer.id(id);
     return goes_on && !interrupted();
   };
   const engine::FinishReason reason = session.generate(task.prompt, *sampler, options, on_token);

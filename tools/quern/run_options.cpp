@@ -76,7 +76,10 @@ void add_answer_options(CLI::App& app, RunOptions& options) {
                  "most new tokens (-1: until the model stops or its own limit, -2: until the context is full)")
       ->check(CLI::Range(std::int64_t{-2}, std::int64_t{1} << 26));
   add_stop_options(app, options.stops);
-  app.add_flag("--special", options.special, "print control tokens too");
+  CLI::Option* special = app.add_flag("--special", options.special, "print control tokens too");
+  app.add_flag("--hide-thinking,--hidethinking", options.hide_thinking,
+               "leave out what the model thinks before its answer to a chat")
+      ->excludes(special);
   add_sampling_options(app, options.sampling);
   add_search_options(app, options.generation);
   add_grammar_options(app, options.grammar);

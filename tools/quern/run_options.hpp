@@ -29,7 +29,7 @@ struct RunOptions {
   PromptOptions prompts;
   std::string ids_file, system, system_file, output = "text";
   std::int64_t n_predict = -1;
-  bool raw = false, chat = false, no_timings = false, special = false, echo = false, logprobs = false;
+  bool raw = false, chat = false, no_timings = false, special = false, hide_thinking = false, echo = false, logprobs = false;
   std::size_t top_logprobs = 0;
   SamplingOptions sampling;
   StopOptions stops;
