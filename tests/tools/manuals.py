@@ -94,6 +94,7 @@ def check_words(names):
     variables = {}
     for command in names:
         for line in quern("help", "--format", "markdown", command).stdout.decode().splitlines():
+            check("fp8_e5m2" not in line or "int4" in line, f"{command}: not all cache types: {line}")
             found = re.search(r"\(`QUERN_ARG_(\w+)`\)", line)
             if found:
                 for option in re.findall(r"`(--[a-z][a-z0-9-]*)`", line.split(" | ")[0]):
