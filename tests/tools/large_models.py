@@ -14,7 +14,7 @@ WIDTHS = {  # put into the configuration of the fixture
                         num_key_value_heads=4, head_dim=64, sliding_window=512),
     "deepseek-v3": dict(hidden_size=512, intermediate_size=1536, moe_intermediate_size=384, num_hidden_layers=8,
                         num_attention_heads=8, num_key_value_heads=8, kv_lora_rank=256, q_lora_rank=384, n_routed_experts=16),
-    "t5": dict(d_model=512, d_kv=64, d_ff=2048, num_layers=8, num_decoder_layers=8, num_heads=8),
+    "t5": dict(d_model=512, d_kv=64, d_ff=2048, num_layers=8, num_decoder_layers=8, num_heads=8, n_positions=POSITIONS),
 }
 
 

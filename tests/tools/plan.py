@@ -90,8 +90,7 @@ def compare_memory(model, folder):
     encoder = contract["encoder"] is not None
     worst = 0
     for context in CONTEXTS:
-        if context > contract["max_positions"]:
-            continue
+        check(context <= contract["max_positions"], f"{model.name} has {contract['max_positions']} positions, {context} are asked for")
         n = context if encoder else context - NEW_TOKENS + 1
         ids = numpy.random.default_rng(context).integers(3, contract["vocab_size"] - 3, n)
         ids_file = folder / "ids.txt"
