@@ -13,6 +13,10 @@ namespace {
 
 constexpr int kMaxDepth = 128;
 
+std::string byte_of(std::string_view where, std::size_t offset) {
+  return where.empty() ? cat("byte ", offset) : cat(where, ":", offset);
+}
+
 // Builds the document from parse events, so that depth and duplicate keys are checked on the way.
 class Builder : public nlohmann::json_sax<Json> {
  public:
@@ -49,7 +53,7 @@ class Builder : public nlohmann::json_sax<Json> {
     std::string text = error.what();
     const std::size_t cut = text.find(": ");
     if (cut != std::string::npos) text = text.substr(cut + 2);
-    reject(cat(where_, ":", position), cat("not valid JSON: ", printable(text, 160)));
+    reject(byte_of(where_, position), cat("not valid JSON: ", printable(text, 160)));
   }
 
  private:
@@ -108,7 +112,7 @@ namespace {
 Json parse(std::string_view text, std::string_view where, bool any_integers) {
   // The parser would take a NUL for the end of the text and ignore what follows.
   const std::size_t nul = text.find('\0');
-  if (nul != std::string_view::npos) reject(cat(where, ":", nul), "NUL byte in JSON");
+  if (nul != std::string_view::npos) reject(byte_of(where, nul), "NUL byte in JSON");
   Builder builder(where, any_integers);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();

@@ -1,6 +1,7 @@
 #include "batch/manifest.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::size_t kDigits = 20;  // of the largest count
+constexpr std::string_view kSynced = "\"synced_bytes\": ", kUnsure = "\"unsure\": ", kAgain = "\"again\": ";
 
 std::string padded(std::uint64_t value) {
   const std::string digits = std::to_string(value);
@@ -39,11 +41,33 @@ std::string option_value(const Manifest& manifest, const std::string& name) {
   return found == manifest.options.end() ? std::string() : found->second;
 }
 
+// The count behind a key of the second line; none where a power failure tore it: beginning of the new, end of the old
+// digits, such as "6 0".
+std::optional<std::uint64_t> padded_count(std::string_view line, std::string_view key) {
+  std::string_view digits = line.substr(line.find(key) + key.size(), kDigits);
+  digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
+  std::uint64_t value = 0;
+  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (failed != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+SyncState parse_sync(std::string_view line, std::string_view where) {
+  const std::string shape = sync_line({});
+  const auto is_digit = [](char c) { return c == ' ' || (c >= '0' && c <= '9'); };
+  const bool same = std::equal(line.begin(), line.end(), shape.begin(), shape.end(),
+                               [&](char a, char b) { return is_digit(b) ? is_digit(a) : a == b; });
+  if (!same) base::reject(where, "is no manifest of a batch: its second line does not say how far the output is synced");
+  const auto synced = padded_count(line, kSynced), again = padded_count(line, kAgain);
+  if (!synced || synced != again || *synced > INT64_MAX) return {};  // torn: nothing is known to be synced
+  return {*synced, line[line.find(kUnsure) + kUnsure.size()] == '1'};
+}
+
 }  // namespace
 
 std::string sync_line(const SyncState& sync) {
-  return base::cat("{\"synced_bytes\": ", padded(sync.synced_bytes), ", \"unsure\": ", sync.unsure ? "1" : "0",
-                   ", \"again\": ", padded(sync.synced_bytes), "}\n");
+  return base::cat("{", kSynced, padded(sync.synced_bytes), ", ", kUnsure, sync.unsure ? "1" : "0", ", ", kAgain,
+                   padded(sync.synced_bytes), "}\n");
 }
 
 std::string manifest_text(const Manifest& manifest, const SyncState& sync) {
@@ -88,11 +112,7 @@ StoredManifest parse_manifest(std::string_view text, std::string_view where) {
   m.digest = std::stoull(digest, nullptr, 16);
   m.now = root.get_string("now");
   stored.sync_offset = end + 1;
-  const base::Json second = base::parse_json(text.substr(end + 1), where);
-  base::JsonObject sync(second, base::cat(where, ": "));
-  stored.sync.synced_bytes = count(sync, "synced_bytes");
-  stored.sync.unsure = sync.get_int("unsure", 0, 1) == 1;
-  if (count(sync, "again") != stored.sync.synced_bytes) stored.sync = {};  // torn: nothing is known to be synced
+  stored.sync = parse_sync(text.substr(end + 1), where);
   return stored;
 }
 

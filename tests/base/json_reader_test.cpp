@@ -17,6 +17,11 @@ TEST_CASE("malformed JSON is one line with file and byte") {
   CHECK_THROWS_AS(parse_json(std::string(129, '[') + std::string(129, ']'), "f"), Error);
 }
 
+TEST_CASE("a text that has no place is told by its bytes") {
+  CHECK_THROWS_WITH(parse_json("{\"a\": x}", ""), Catch::StartsWith("byte 7: not valid JSON"));
+  CHECK_THROWS_WITH(parse_json(std::string_view("ab\0", 3), ""), Catch::StartsWith("byte 2: NUL"));
+}
+
 TEST_CASE("a NUL byte does not end the text") {
   using namespace std::string_view_literals;
   for (const std::string_view text : {"{}\0junk"sv, "{}\0"sv, "\0{}"sv, "{\"a\":\0 1}"sv})

@@ -91,6 +91,29 @@ TEST_CASE("a manifest is read as it was written, and differences are named") {
     CHECK_THROWS_AS(batch::parse_manifest(text.substr(0, cut), "x"), base::Error);
 }
 
+TEST_CASE("a manifest's second line torn at every byte is the old one, the new one, or says that nothing is synced") {
+  const batch::Manifest m;
+  const std::uint64_t counts[] = {0, 7, 60, 613, 1610, 99999, 100000, 1ull << 40, INT64_MAX};
+  for (const std::uint64_t before : counts)
+    for (const std::uint64_t after : counts)
+      for (const bool unsure : {false, true}) {
+        const std::string old = batch::manifest_text(m, {before, false}), text = batch::manifest_text(m, {after, unsure});
+        for (std::size_t cut = text.find('\n'); cut <= text.size(); ++cut) {
+          const batch::SyncState sync = batch::parse_manifest(text.substr(0, cut) + old.substr(cut), "x").sync;
+          const bool whole = (sync.synced_bytes == before && !sync.unsure) || (sync.synced_bytes == after && sync.unsure == unsure) ||
+                             (before == after && sync.synced_bytes == after);
+          const bool nothing = sync.synced_bytes == 0 && !sync.unsure;
+          if (!whole && !nothing) CHECK(text.substr(0, cut) + old.substr(cut) == "a torn line that is believed");
+        }
+      }
+  const std::string text = batch::manifest_text(m, {12345, true});
+  for (const std::string_view changed : {"\"again\": x", "\"agin\":  1", "\"unsure\": -", "{}\n{}\n"}) {
+    std::string damaged = text;
+    damaged.replace(damaged.find("\"again\""), changed.size(), changed);
+    CHECK_THROWS_AS(batch::parse_manifest(damaged, "x"), base::Error);
+  }
+}
+
 TEST_CASE("what an output holds, cut at every byte") {
   const Folder folder;
   write(folder.path / "in", "a\nb\nc\nd\n");

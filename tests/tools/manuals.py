@@ -78,6 +78,33 @@ def check_completions(folder):
         check("--n-parallel" in subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True).stdout, "fish")
 
 
+# The words of llama.cpp's common/arg.cpp (LLAMA_ARG_...) for options that both programs have.
+LLAMA_WORDS = {
+    "--batch-size": "BATCH", "--cache-type-k": "CACHE_TYPE_K", "--cache-type-v": "CACHE_TYPE_V", "--chat-template": "CHAT_TEMPLATE",
+    "--chat-template-file": "CHAT_TEMPLATE_FILE", "--chat-template-kwargs": "CHAT_TEMPLATE_KWARGS", "--ctx-size": "CTX_SIZE",
+    "--frequency-penalty": "FREQUENCY_PENALTY", "--min-p": "MIN_P", "--model": "MODEL", "--model-draft": "SPEC_DRAFT_MODEL",
+    "--n-predict": "N_PREDICT", "--parallel": "N_PARALLEL", "--pooling": "POOLING", "--predict": "N_PREDICT",
+    "--presence-penalty": "PRESENCE_PENALTY", "--reasoning": "REASONING", "--reasoning-budget": "THINK_BUDGET",
+    "--repeat-penalty": "REPEAT_PENALTY", "--show-timings": "SHOW_TIMINGS", "--temp": "TEMPERATURE", "--temperature": "TEMPERATURE",
+    "--threads": "THREADS", "--top-k": "TOP_K", "--top-p": "TOP_P", "--ubatch-size": "UBATCH"}
+
+
+def check_words(names):
+    """An option has one variable in all commands, and llama.cpp's word where it has the option."""
+    variables = {}
+    for command in names:
+        for line in quern("help", "--format", "markdown", command).stdout.decode().splitlines():
+            check("fp8_e5m2" not in line or "int4" in line, f"{command}: not all cache types: {line}")
+            found = re.search(r"\(`QUERN_ARG_(\w+)`\)", line)
+            if found:
+                for option in re.findall(r"`(--[a-z][a-z0-9-]*)`", line.split(" | ")[0]):
+                    variables.setdefault(option, set()).add(found.group(1))
+    for option, words in variables.items():
+        check(len(words) == 1 or option == "--output", f"{option} has the variables {words}")
+    for option, word in LLAMA_WORDS.items():
+        check(variables.get(option) == {word}, f"{option}: {variables.get(option)}, llama.cpp's word is {word}")
+
+
 def check_environment(folder):
     model = folder / "model"
     run(CONVERT, SOURCE / "tests/data/fixtures/gemma", model, "--type", "q8", "-q")
@@ -136,6 +163,7 @@ def main():
         folder = pathlib.Path(name)
         names = commands()
         check_pages(names)
+        check_words(names)
         check_completions(folder / "manuals")
         check_environment(folder)
         check_installed(folder)

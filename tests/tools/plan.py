@@ -12,25 +12,13 @@ import time
 
 import harness
 from harness import CONVERT, QUERN, check, run
+from large_models import WIDTHS, make_large_model
 
 FULL = "--full" in sys.argv
 CONTEXTS = [int(c) for c in os.environ.get("QUERN_PLAN_CONTEXTS", "128,1000,3000" if FULL else "128,700").split(",")]
 TYPES = os.environ.get("QUERN_PLAN_TYPES", "f32,f16,int8" if FULL else "f32,int8").split(",")
 NEW_TOKENS = 8
 TOLERANCE = 0.05
-
-# Fixtures made large enough that a fault of a few MiB shows, small enough that a run takes seconds.
-LARGE = {
-    "llama2": dict(hidden_size=768, intermediate_size=2048, num_hidden_layers=12, num_attention_heads=12,
-                   num_key_value_heads=4, head_dim=64, vocab_size=32000),
-    "gpt2": dict(n_embd=768, n_layer=12, n_head=12, n_positions=4096, vocab_size=32000),
-    "mistral-swa": dict(hidden_size=768, intermediate_size=2048, num_hidden_layers=12, num_attention_heads=12,
-                        num_key_value_heads=4, head_dim=64, vocab_size=32000, sliding_window=512),
-    "deepseek-v3": dict(hidden_size=512, intermediate_size=1536, moe_intermediate_size=384, num_hidden_layers=8,
-                        num_attention_heads=8, num_key_value_heads=8, kv_lora_rank=256, q_lora_rank=384,
-                        n_routed_experts=16, vocab_size=32000),
-    "t5": dict(d_model=512, d_kv=64, d_ff=2048, num_layers=8, num_decoder_layers=8, num_heads=8, vocab_size=32000),
-}
 
 
 def plan(*arguments):
@@ -88,25 +76,6 @@ def hostile(folder):
     run(QUERN, "plan", folder / "absent", expect=3)
 
 
-def large_checkpoint(folder, fixture, changes):
-    """A random checkpoint: the fixture's configuration with these widths."""
-    import torch
-    import transformers
-    config = json.loads((harness.shared() / "fixtures" / fixture / "config.json").read_text())
-    config.update(changes)
-    config.update(max_position_embeddings=4096) if "max_position_embeddings" in config else None
-    config.pop("layer_types", None)
-    source = folder / f"{fixture}-hf"
-    source.mkdir()
-    (source / "config.json").write_text(json.dumps(config))
-    torch.manual_seed(1)
-    kind = transformers.AutoModelForSeq2SeqLM if fixture == "t5" else transformers.AutoModelForCausalLM
-    kind.from_config(transformers.AutoConfig.from_pretrained(source), dtype=torch.bfloat16).save_pretrained(source)
-    target = folder / fixture
-    run(CONVERT, source, target, "--type", "q8")
-    return target
-
-
 def measured(model, ids_file, context, cache_type, encoder):
     """VmHWM of a run that fills the context."""
     arguments = ["-n", NEW_TOKENS, "--ignore-eos", "--temp", 0, "--output", "json", "-ctk", cache_type, "-ctv", cache_type]
@@ -121,8 +90,7 @@ def compare_memory(model, folder):
     encoder = contract["encoder"] is not None
     worst = 0
     for context in CONTEXTS:
-        if context > contract["max_positions"]:
-            continue
+        check(context <= contract["max_positions"], f"{model.name} has {contract['max_positions']} positions, {context} are asked for")
         n = context if encoder else context - NEW_TOKENS + 1
         ids = numpy.random.default_rng(context).integers(3, contract["vocab_size"] - 3, n)
         ids_file = folder / "ids.txt"
@@ -149,8 +117,8 @@ def main():
         smollm2 = folder / "smollm2"
         run(CONVERT, harness.smollm2_gguf(), smollm2)
         models.append(smollm2)
-        if FULL:  # needs torch and transformers
-            models += [large_checkpoint(folder, fixture, changes) for fixture, changes in LARGE.items()]
+        if FULL:
+            models += [make_large_model(folder, fixture) for fixture in WIDTHS]
         worst = {model.name: compare_memory(model, folder) for model in models}
         for model, difference in worst.items():
             check(difference <= TOLERANCE, f"{model}: planned peak RSS is off by {100 * difference:.1f} %")

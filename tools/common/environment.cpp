@@ -13,10 +13,11 @@ namespace quern::tool {
 
 namespace {
 
-// Where llama.cpp's word is not its option's name.
+// Where llama.cpp's word is not its option's name (its common/arg.cpp).
 constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-    {"batch-size", "BATCH"},        {"ubatch-size", "UBATCH"},     {"n-predict", "N_PREDICT"},
-    {"parallel", "N_PARALLEL"},     {"reasoning-budget", "THINK_BUDGET"},
+    {"batch-size", "BATCH"},        {"ubatch-size", "UBATCH"},     {"predict", "N_PREDICT"},
+    {"parallel", "N_PARALLEL"},     {"temp", "TEMPERATURE"},       {"reasoning-budget", "THINK_BUDGET"},
+    {"draft", "SPEC_DRAFT_MODEL"},  {"draft-max", "SPEC_DRAFT_N_MAX"},
 };
 
 // CLI11 puts the variable beside the option's name, where it pushes every description into a second line.

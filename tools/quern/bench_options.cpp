@@ -41,7 +41,7 @@ void add_rows(CLI::App& app, BenchOptions& o) {
   const auto types = [&](const char* name, std::vector<std::string>& target, const char* help) {
     app.add_option(name, target, help)->delimiter(',')->allow_extra_args(false)->type_name("TYPE,...");
   };
-  types("--cache-type-k", o.k_types, "-ctk: f32 bf16 f16 int8 fp8_e4m3 fp8_e5m2 (int8)");
+  types("--cache-type-k", o.k_types, "-ctk: f32 bf16 f16 int8 fp8_e4m3 fp8_e5m2 int4 (int8)");
   types("--cache-type-v", o.v_types, "-ctv: as --cache-type-k (int8)");
 }
 
