@@ -59,7 +59,7 @@ struct AttentionShares {
       for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
         if (work.keys[r][half] == 0) continue;
         float* out = work.score_of(r, half);
-        const V16 p = Exp<P>::exp(P::sub(P::load(out), peak));
+        const V16 p = Exp<P>::exp_weight(P::sub(P::load(out), peak));
         sums = P::add(sums, p);
         V16 weight = P::mul(p, work.scales(work.args.layout->v_scale_offset, half));
         if (!work.finite_values) weight = seen_only(work, r, half, weight);
