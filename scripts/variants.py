@@ -450,7 +450,7 @@ def main():
     for name, label, (model_type, kind, options), option, model_class in random_cases(table, a.names, a.random, a.seed) if a.random else cases(table, a.names):
         with tempfile.TemporaryDirectory() as t:
             work = pathlib.Path(t); source = work / "src"
-            try: reference = make(source, model_type, kind, options, a.seed, model_class)
+            try: reference = make(source, model_type, kind, options, a.seed, model_class); reference()
             except Exception as error: print(f"{label}: reference cannot be made: {str(error)[:150]}"); continue
             stored = load_file(source / "model.safetensors")
             for suffix, config in spellings_of(json.loads((source / "config.json").read_text()), model_type):
