@@ -581,25 +581,3 @@ TEST_CASE("any value at any place of a recipe resolves or is an input error") {
     convert::resolve(convert::parse_recipe(changed.dump(), "r.json"), *source, {});
   });
 }
-
-TEST_CASE("an encoder-decoder that ties nothing reads the encoder's own table") {
-  for (const char* fixture : {"marian", "bart", "mbart-pre", "pegasus"}) {
-    CAPTURE(fixture);
-    auto source = copy_of_fixture(fixture);
-    const checkpoint::SourceTensor* shared = source->find("model.shared.weight");
-    if (shared == nullptr) shared = source->find("model.decoder.embed_tokens.weight");
-    REQUIRE(shared != nullptr);
-    const std::vector<std::uint64_t> shape = shared->shape;
-    if (source->find("model.encoder.embed_tokens.weight") == nullptr)
-      source->add("model.encoder.embed_tokens.weight", shape, 1);
-    base::Json config = config_of(*source);
-    config["tie_word_embeddings"] = false;
-    source->set_config(config.dump());
-    const convert::Resolved resolved = resolve(*source);
-    CHECK(resolved.contract.encoder->embedding->own_tokens);
-    const auto own = [](const convert::TensorSource& tensor) { return tensor.canonical == "encoder.embedding.tokens"; };
-    const auto found = std::find_if(resolved.tensors.begin(), resolved.tensors.end(), own);
-    REQUIRE(found != resolved.tensors.end());
-    CHECK(found->from == std::vector<std::string>{"model.encoder.embed_tokens.weight"});
-  }
-}
