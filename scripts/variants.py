@@ -3,7 +3,7 @@
 
 Makes tiny random checkpoints with `transformers` (pip install torch transformers safetensors), one per
 line of VARIANTS, and compares quern's float32 logits with the reference's, in one prefill and token by
-token.  usage: variants.py QUERN QUERN_CONVERT [--heads] [--keep DIR] [--seed N] [NAME...]   (NAME: a prefix)
+token.  usage: variants.py QUERN QUERN_CONVERT [NAME...] [--heads] [--keep DIR] [--seed N]   (NAME: a prefix)
 
 With --type q8 or q4 the reference runs on the weights of quern's own file (scripts/weight_file.py), row by row,
 with activations quantized as docs/FORMATS.md says; the largest difference allowed is then 5e-3 of std. An
@@ -126,7 +126,7 @@ VARIANTS = {
     "umt5": ("umt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
     "bart": ("bart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True), dict(activation_function="relu"), dict(encoder_layers=1, decoder_layers=1), dict(tie_word_embeddings=False)]),
     "mbart": ("mbart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True, activation_function="relu")]),
-    "marian": ("marian", SEQ2SEQ, dict(BART, pad_token_id=VOCAB - 1, eos_token_id=0, decoder_start_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [dict(scale_embedding=True, activation_function="swish"), dict(scale_embedding=False), dict(activation_function="relu", encoder_layers=1),
+    "marian": ("marian", SEQ2SEQ, dict(BART, pad_token_id=VOCAB - 1, eos_token_id=0, decoder_start_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [dict(scale_embedding=True, activation_function="swish"), dict(scale_embedding=False), dict(activation_function="relu", encoder_layers=1), dict(tie_word_embeddings=False),
                dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=201, tie_word_embeddings=False, pad_token_id=200, decoder_start_token_id=200)]),
     "pegasus": ("pegasus", SEQ2SEQ, dict(BART, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, scale_embedding=True), [{}]),
     "t5encoder": ("t5", HIDDEN, T5, [{}, dict(feed_forward_proj="gated-gelu"), dict(num_layers=1, num_heads=7)], "T5EncoderModel"),
@@ -450,7 +450,7 @@ def main():
     for name, label, (model_type, kind, options), option, model_class in random_cases(table, a.names, a.random, a.seed) if a.random else cases(table, a.names):
         with tempfile.TemporaryDirectory() as t:
             work = pathlib.Path(t); source = work / "src"
-            try: reference = make(source, model_type, kind, options, a.seed, model_class)
+            try: reference = make(source, model_type, kind, options, a.seed, model_class); reference()
             except Exception as error: print(f"{label}: reference cannot be made: {str(error)[:150]}"); continue
             stored = load_file(source / "model.safetensors")
             for suffix, config in spellings_of(json.loads((source / "config.json").read_text()), model_type):

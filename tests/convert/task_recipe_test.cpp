@@ -1,5 +1,8 @@
-// Classifiers and bare models of decoders: the family's recipe with another head, for every family.
+// Classifiers and bare models of decoders: the family's recipe with another head, for every family; and the
+// ends of encoders and encoder-decoders that follow from a class's name or its tensors.
 #include "catch.hpp"
+
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "convert/recipe.hpp"
@@ -140,5 +143,27 @@ TEST_CASE("an encoder's masked-word head is known by its tensors where the confi
     CHECK(found.kind == named.kind);
     CHECK(found.kind == contract::HeadKind::lm);
     CHECK((found.tied == named.tied && found.bias == named.bias));
+  }
+}
+
+TEST_CASE("an encoder-decoder that ties nothing reads the encoder's own table") {
+  for (const char* fixture : {"marian", "bart", "mbart-pre", "pegasus"}) {
+    CAPTURE(fixture);
+    auto source = copy_of_fixture(fixture);
+    const quern::checkpoint::SourceTensor* shared = source->find("model.shared.weight");
+    if (shared == nullptr) shared = source->find("model.decoder.embed_tokens.weight");
+    REQUIRE(shared != nullptr);
+    const std::vector<std::uint64_t> shape = shared->shape;
+    if (source->find("model.encoder.embed_tokens.weight") == nullptr)
+      source->add("model.encoder.embed_tokens.weight", shape, 1);
+    base::Json config = base::parse_json(source->config_json(), "config");
+    config["tie_word_embeddings"] = false;
+    source->set_config(config.dump());
+    const convert::Resolved resolved = resolve(*source);
+    CHECK(resolved.contract.encoder->embedding->own_tokens);
+    const auto own = [](const convert::TensorSource& tensor) { return tensor.canonical == "encoder.embedding.tokens"; };
+    const auto found = std::find_if(resolved.tensors.begin(), resolved.tensors.end(), own);
+    REQUIRE(found != resolved.tensors.end());
+    CHECK(found->from == std::vector<std::string>{"model.encoder.embed_tokens.weight"});
   }
 }
