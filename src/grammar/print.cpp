@@ -78,44 +78,45 @@ class Printer {
     return names_[rule];
   }
 
-  std::string joined(const std::vector<NodeId>& children, std::string_view between, Binding inside) {
+  std::string node(NodeId id, Binding place) {
     std::string out;
-    for (const NodeId child : children) {
-      if (!out.empty()) out += between;
-      out += node(child, inside);
-    }
+    add(id, place, out);
     return out;
   }
 
-  std::string node(NodeId id, Binding place) {
+  // Expressions nest: what stands in its frame counts as often (grammars of strangers, small stacks).
+  void add(NodeId id, Binding place, std::string& out) {
     const Node& n = grammar_.node(id);
-    switch (n.kind) {
-      case NodeKind::text: return literal(n.text);
-      case NodeKind::chars: return n.chars.empty() ? "[]" : char_class(n.chars);
-      case NodeKind::rule: return name_of(n.target);
-      case NodeKind::token: return token(grammar_.tokens()[n.target]);
-      case NodeKind::repeat: return repeat(n);
-      case NodeKind::network: return network(n);
-      case NodeKind::begin:
-      case NodeKind::end: return "\"\"";
-      case NodeKind::choice: break;
-      case NodeKind::sequence: break;
+    const bool choice = n.kind == NodeKind::choice, repeats = n.kind == NodeKind::repeat;
+    if ((!choice && !repeats && n.kind != NodeKind::sequence) || n.children.empty()) return leaf(n, out);
+    const bool twice = repeats && grammar_.node(n.children.front()).kind == NodeKind::repeat;
+    const bool loose = choice ? place != Binding::choice : n.kind == NodeKind::sequence && place == Binding::item;
+    if (loose || twice) out += '(';
+    for (std::size_t i = 0; i < n.children.size(); ++i) {
+      if (i != 0) out += choice ? " | " : " ";
+      add(n.children[i], repeats ? Binding::item : Binding::sequence, out);
     }
-    if (n.children.empty()) return n.kind == NodeKind::choice ? "[]" : "\"\"";
-    const bool choice = n.kind == NodeKind::choice;
-    std::string text = joined(n.children, choice ? " | " : " ", Binding::sequence);
-    const bool loose = choice ? place != Binding::choice : place == Binding::item;
-    return loose ? cat("(", text, ")") : text;
+    if (loose || twice) out += ')';
+    if (repeats) add_count(n, out);
   }
 
-  std::string repeat(const Node& n) {
-    const std::string child = node(n.children.front(), Binding::item);
-    const bool twice = grammar_.node(n.children.front()).kind == NodeKind::repeat;
-    const std::string item = twice ? cat("(", child, ")") : child;
-    if (n.min == 0 && n.max == 1) return item + "?";
-    if (n.max == kUnbounded && n.min <= 1) return item + (n.min == 0 ? "*" : "+");
-    if (n.max == kUnbounded) return cat(item, "{", n.min, ",}");
-    return n.min == n.max ? cat(item, "{", n.min, "}") : cat(item, "{", n.min, ",", n.max, "}");
+  [[gnu::noinline]] void leaf(const Node& n, std::string& out) {
+    switch (n.kind) {
+      case NodeKind::text: out += literal(n.text); return;
+      case NodeKind::chars: out += n.chars.empty() ? "[]" : char_class(n.chars); return;
+      case NodeKind::rule: out += name_of(n.target); return;
+      case NodeKind::token: out += token(grammar_.tokens()[n.target]); return;
+      case NodeKind::network: out += network(n); return;
+      case NodeKind::choice: out += "[]"; return;
+      default: out += "\"\""; return;
+    }
+  }
+
+  [[gnu::noinline]] static void add_count(const Node& n, std::string& out) {
+    if (n.min == 0 && n.max == 1) out += '?';
+    else if (n.max == kUnbounded && n.min <= 1) out += n.min == 0 ? '*' : '+';
+    else if (n.max == kUnbounded) out += cat("{", n.min, ",}");
+    else out += n.min == n.max ? cat("{", n.min, "}") : cat("{", n.min, ",", n.max, "}");
   }
 
   static std::string token(const TokenPattern& pattern) {

@@ -56,10 +56,10 @@ class Parser {
     return true;
   }
 
-  [[noreturn]] void fail(std::string_view what) const {
+  [[noreturn, gnu::noinline]] void fail(std::string_view what) const {
     base::reject(where_, cat("pattern \"", base::printable(text_, 60), "\", byte ", at_, ": ", what));
   }
-  [[noreturn]] void unsupported(std::string_view what) const { fail(cat("not supported: ", what)); }
+  [[noreturn, gnu::noinline]] void unsupported(std::string_view what) const { fail(cat("not supported: ", what)); }
 
   NodeId parse_alternatives(std::size_t depth) {
     std::vector<NodeId> children{parse_sequence(depth)};
@@ -79,7 +79,10 @@ class Parser {
   }
 
   NodeId parse_atom(std::size_t depth) {
-    if (take("(")) return parse_group(depth);
+    return take("(") ? parse_group(depth) : parse_single();
+  }
+
+  [[gnu::noinline]] NodeId parse_single() {
     if (take("[")) return parse_class();
     if (take("^")) return grammar_.anchor(NodeKind::begin);
     if (take("$")) return grammar_.anchor(NodeKind::end);
@@ -98,22 +101,26 @@ class Parser {
   }
 
   NodeId parse_group(std::size_t depth) {
-    if (depth >= kMaxNesting) fail(cat("groups nest deeper than ", kMaxNesting));
-    if (take("?")) {
-      if (take("=") || take("!")) unsupported("look-ahead (?= (?!");
-      if (take("<=") || take("<!")) unsupported("look-behind (?<= (?<!");
-      if (take("P=")) unsupported("a backreference (?P=");
-      if (take(">")) unsupported("an atomic group (?>");
-      if (take("P<") || take("<")) {
-        while (!at_end() && (std::isalnum(static_cast<unsigned char>(peek())) != 0 || peek() == '_')) ++at_;
-        if (!take(">")) fail("expected > after the name of a group");
-      } else if (!take(":")) {
-        unsupported("a group that begins with (?" + base::printable(text_.substr(at_, 1)) + " (flags, conditions, comments)");
-      }
-    }
+    group_head(depth);
     const NodeId inside = parse_alternatives(depth + 1);
     if (!take(")")) fail("a ( without its )");
     return inside;
+  }
+
+  // Apart, as all that is large is: groups nest, so the frames of the functions above count as often.
+  [[gnu::noinline]] void group_head(std::size_t depth) {
+    if (depth >= kMaxNesting) fail(cat("groups nest deeper than ", kMaxNesting));
+    if (!take("?")) return;
+    if (take("=") || take("!")) unsupported("look-ahead (?= (?!");
+    if (take("<=") || take("<!")) unsupported("look-behind (?<= (?<!");
+    if (take("P=")) unsupported("a backreference (?P=");
+    if (take(">")) unsupported("an atomic group (?>");
+    if (take("P<") || take("<")) {
+      while (!at_end() && (std::isalnum(static_cast<unsigned char>(peek())) != 0 || peek() == '_')) ++at_;
+      if (!take(">")) fail("expected > after the name of a group");
+    } else if (!take(":")) {
+      unsupported("a group that begins with (?" + base::printable(text_.substr(at_, 1)) + " (flags, conditions, comments)");
+    }
   }
 
   // Length of {m}, {m,}, {m,n} at the place, 0 when it is none (a { of its own is a character).
@@ -139,7 +146,7 @@ class Parser {
   }
 
   // False without one. Lazy ones match the same texts.
-  bool parse_quantifier(NodeId& item) {
+  [[gnu::noinline]] bool parse_quantifier(NodeId& item) {
     std::uint32_t min = 0, max = kUnbounded;
     if (take("*")) {
     } else if (take("+")) {

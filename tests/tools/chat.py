@@ -271,10 +271,10 @@ def overflow(trial):
 
 def commands(trial):
     result = trial.greedy(["/system Be brief.", "Hello", "/branch 1", "/show", "/branch go 1", "/show 2", "/regen",
-                           "/delete 3", "/undo", "/set temp 0.5", "/set seed 3", "/set", "/context", "/stats",
+                           "/delete 3", "/undo", "/set temp 0.5", "/set seed 3", "/set", "/set temperature", "/set top-k", "/context", "/stats",
                            "/think hide", "/clear", "/show", "/help", "/system"])
     out = result.stdout.decode()
-    for text in ("[1] system\nBe brief.\n", "[2] user\nHello\n", "temp 0.5\n", "seed 3\n", " of ", "last answer: prefill",
+    for text in ("[1] system\nBe brief.\n", "[2] user\nHello\n", "temp 0.5\n", "temp = 0.5: ", "top-k: ", "seed 3\n", " of ", "last answer: prefill",
                  "/edit [N [TEXT]]", "\nBe brief.\n"):
         check(text in out, f"no {text!r} in {out!r}")
     file = trial.folder / "note.txt"

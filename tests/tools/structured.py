@@ -294,6 +294,20 @@ def check_usage():
     check(b"does not fit from byte 2" in result.stdout, result.stdout)
 
 
+def check_small_stack():
+    """What nests is compiled and printed, or refused, with 256 KiB of stack."""
+    texts = [("--regex", "(" * n + "a" + ")*" * n) for n in (150, 199, 5000)]
+    texts += [("--regex", "(x|y" * n + "a" + ")*b" * n) for n in (150, 199)]
+    texts += [("--grammar", "root ::= " + "(" * n + "\"a\"" + ")*" * n) for n in (199, 5000)]
+    texts += [("--grammar", "root ::= \"a\"" + sign * n) for n in (250, 700, 5000) for sign in "?*+"]
+    texts += [("-j", json.dumps({"type": "string", "pattern": "(" * n + "a" + ")*" * n})) for n in (150, 199)]
+    for option, text in texts:
+        word = [option, text] if option == "-j" else [f"{option}={text}"]
+        result = run("sh", "-c", "ulimit -s 256; exec \"$0\" \"$@\"", QUERN, "grammar", *word, expect=None)
+        check(result.returncode in (0, 3), f"{option} {text[:40]} ({len(text)} bytes): exit {result.returncode}")
+    return len(texts)
+
+
 def find_model(directory):
     named = os.environ.get("QUERN_STRUCTURED_MODEL")
     if named:
@@ -376,6 +390,7 @@ def check_model(model, directory):
 
 def main():
     check_usage()
+    n_nested = check_small_stack()
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         n_texts, n_schemas = check_samples(directory)
@@ -383,7 +398,7 @@ def main():
         n_regexes = check_regexes(directory)
         model = find_model(directory)
         answers = check_model(model, directory) if model else "no model: skipped `quern run`"
-    print(f"{n_texts} random texts of {n_schemas} schemas valid, {n_instances} instances accepted, "
+    print(f"{n_nested} nested texts with a small stack, {n_texts} random texts of {n_schemas} schemas valid, {n_instances} instances accepted, "
           f"{n_regexes} texts against Python's re; {answers}")
 
 

@@ -94,10 +94,10 @@ AfterCommand command_set(ChatDesk& desk, CommandArguments arguments) {
     std::cout << "\n";
     return AfterCommand::next_line;
   }
-  const std::string help = SettingsBook::help(std::string(name));
+  const std::string option = settings.described(std::string(name));
   const bool flag = name == "hide-thinking" || name == "show-timings";
-  if (value.empty() && !help.empty() && !flag) {
-    std::cout << name << ": " << help << "\n";
+  if (value.empty() && !option.empty() && !flag) {
+    std::cout << option << "\n";
     return AfterCommand::next_line;
   }
   settings.set(std::string(name),

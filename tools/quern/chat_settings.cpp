@@ -187,13 +187,19 @@ std::vector<std::string> SettingsBook::names() {
   return names;
 }
 
-std::string SettingsBook::help(const std::string& name) {
+std::string SettingsBook::described(const std::string& name) const {
   ChatSettings unused;
   CLI::App app;
   app.set_help_flag();
   add_settings(app, unused);
   const CLI::Option* option = find_option(app, name);
-  return option == nullptr ? std::string() : option->get_description();
+  if (option == nullptr) return {};
+  const std::string usual = bare_name(*option);
+  std::string value;
+  for (const auto& [known, words] : given_)
+    if (known == usual)
+      for (const std::string& word : words) value += (value.empty() ? " = " : " ") + base::printable(word, 100);
+  return base::cat(usual, value, ": ", option->get_description());
 }
 
 std::string SettingsBook::json() const {

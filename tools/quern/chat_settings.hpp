@@ -55,9 +55,9 @@ class SettingsBook {
   void set_hidden(bool hidden);
 
   const std::vector<GivenOption>& given() const { return given_; }
-  // Names that set() takes, and the help of one ("" for no such name).
-  static std::vector<std::string> names();
-  static std::string help(const std::string& name);
+  static std::vector<std::string> names();  // that set() takes
+  // An option, its value if one was given, and what it does: "temp = 0.5: temperature ..."; "" for no such name.
+  std::string described(const std::string& name) const;
 
   // JSON of what was given, and back: options of the command line stay, the others become the file's.
   // Options of a file that this version does not take are left out; their names come back.
