@@ -71,6 +71,7 @@ def hostile(folder):
     for arguments in (["-c", "0"], ["-c", "x"], ["-c", "1e30"], ["-ctk", "int7"], ["-ctk", "int8,f16", "-ctv", "int8,f16,f32"],
                       ["--memory", "nan"], ["--layers", 3], ["-np", 0], ["--gops", "-1"]):
         run(QUERN, "plan", folder, *arguments, expect=2)
+    check(b"1 to 16777216," in run(QUERN, "plan", folder, "-c", "64m", expect=2).stderr, "the largest context in digits")
     run(QUERN, "plan", expect=2)
     run(QUERN, "plan", "--layers", 4, expect=2)
     run(QUERN, "plan", folder / "absent", expect=3)

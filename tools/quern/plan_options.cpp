@@ -1,6 +1,7 @@
 #include "plan_options.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/error.hpp"
@@ -15,6 +16,13 @@ namespace {
 using kernels::CacheType;
 
 constexpr std::size_t kMaxContext = std::size_t{1} << 24;
+
+// All digits of a whole number.
+std::string plain(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.15g", value);
+  return text;
+}
 
 // "8192", "8k" (times 1,024), "16G", "7e9": a number and an optional power of 1,024.
 double read_number(const std::string& text, const char* option, double low, double high) {
@@ -33,8 +41,8 @@ double read_number(const std::string& text, const char* option, double low, doub
   }
   const bool number = end != text.c_str() && suffix.empty() && value >= low && value <= high;
   if (!number)
-    base::usage_error(option, base::cat("not a number in range (got \"", base::printable(text, 40), "\", expected ", low,
-                                        " to ", high, ", k, M, G and T are powers of 1,024)"));
+    base::usage_error(option, base::cat("not a number in range (got \"", base::printable(text, 40), "\", expected ", plain(low),
+                                        " to ", plain(high), ", k, M, G and T are powers of 1,024)"));
   return value;
 }
 
