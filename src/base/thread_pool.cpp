@@ -1,20 +1,10 @@
 #include "base/thread_pool.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
-#include <climits>
 #include <csignal>
-#include <condition_variable>
-#include <cstdio>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -29,9 +19,10 @@ namespace quern::base {
 
 namespace {
 
-// Spins this many pauses (about 20-50 us) before sleeping: longer than a barrier inside a layer, shorter
-// than a time slice, so that a busy neighbour on the core costs its share and not more.
-constexpr int kSpins = 1000;
+// Waits spin this many pauses (150 us on a Zen 3, 300 us on Intel cores) before they sleep: longer than the piece that
+// another thread has still to end, since to wake up costs 50 us in a virtual machine; shorter than a
+// time slice, so that a busy neighbour on the core costs its share and not more.
+constexpr int kSpins = 6000;
 
 void pause() {
 #if defined(__x86_64__)
@@ -41,59 +32,83 @@ void pause() {
 #endif
 }
 
+// Returns once ready(value), for a value that others store and then notify.
+template <class Ready>
+std::uint32_t wait_until(const std::atomic<std::uint32_t>& value, Ready ready) {
+  for (int spins = 0;; ++spins) {
+    const std::uint32_t now = value.load(std::memory_order_acquire);
+    if (ready(now)) return now;
+    if (spins < kSpins)
+      pause();
+    else
+      value.wait(now, std::memory_order_acquire);  // asleep: its core may go to the thread that is waited for
+  }
+}
+
+// A worker's part in a job: the job's number and what became of the part.
+enum Part : std::uint32_t { open, taken, done };
+constexpr std::uint32_t kPartBits = 2;
+constexpr std::uint32_t part_of(std::uint32_t job, Part part) { return job << kPartBits | part; }
+
 }  // namespace
 
+// One job at a time. A worker that takes its part before the caller has run out of items joins in; one that is
+// late, since its core serves another process, finds its part taken and is not waited for.
 struct ThreadPool::State {
-  struct alignas(64) Counter {
-    std::atomic<std::size_t> value{0};
+  struct alignas(64) Seat {
+    std::atomic<std::uint32_t> part{part_of(0, done)};
+    bool take(std::uint32_t job) {
+      std::uint32_t expected = part_of(job, open);
+      return part.compare_exchange_strong(expected, part_of(job, taken), std::memory_order_acq_rel);
+    }
   };
 
-  // One job at a time: its generation wakes the workers, its counters hand out items and count the finished.
   RangeFunction* function = nullptr;
   std::size_t n_items = 0, grain = 1, n_threads = 1;
-  Counter next, running;
-  alignas(64) std::atomic<std::uint64_t> generation{0};
-  std::atomic<int> sleeping{0};
-  std::mutex mutex;
-  std::condition_variable wake;
-  bool stop = false;
+  alignas(64) std::atomic<std::size_t> next{0};
+  alignas(64) std::atomic<std::uint32_t> job{0};
+  std::atomic<bool> stop{false};
   std::vector<std::thread> workers;
+  std::vector<Seat> seats;  // of the workers, the caller has none
 
+  void run_chunk(std::size_t chunk, std::size_t thread) {
+    const std::size_t begin = chunk * grain;
+    if (begin < n_items) (*function)(begin, std::min(begin + grain, n_items), thread);
+  }
+
+  // A thread's first chunk is its own, so that it meets the same rows from token to token; the rest is dynamic.
   void work(std::size_t thread) {
-    // A static first chunk keeps a thread on the same rows from token to token; the rest is dynamic.
-    std::size_t begin = thread * grain;
-    while (begin < n_items) {
+    run_chunk(thread, thread);
+    for (std::size_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < n_items;)
       (*function)(begin, std::min(begin + grain, n_items), thread);
-      begin = next.value.fetch_add(grain, std::memory_order_relaxed);
-    }
   }
 
   void worker(std::size_t thread) {
-    std::uint64_t seen = 0;
-    while (true) {
-      int spins = 0;
-      while (generation.load(std::memory_order_acquire) == seen) {
-        if (++spins < kSpins) {
-          pause();
-          continue;
-        }
-        std::unique_lock lock(mutex);
-        sleeping.fetch_add(1);
-        wake.wait(lock, [&] { return generation.load() != seen; });
-        sleeping.fetch_sub(1);
-      }
-      seen = generation.load(std::memory_order_acquire);
+    Seat& seat = seats[thread - 1];
+    for (std::uint32_t seen = 0;;) {
+      seen = wait_until(job, [&](std::uint32_t now) { return now != seen; });
       if (stop) return;
+      if (!seat.take(seen)) continue;
       work(thread);
-      running.value.fetch_sub(1, std::memory_order_release);
+      seat.part.store(part_of(seen, done), std::memory_order_release);
+      seat.part.notify_one();
     }
   }
 
   void announce() {
-    generation.fetch_add(1);
-    if (sleeping.load() == 0) return;
-    const std::lock_guard lock(mutex);
-    wake.notify_all();
+    job.fetch_add(1, std::memory_order_release);
+    job.notify_all();
+  }
+
+  // What workers that did not come left behind is done here; the others are waited for.
+  void finish(std::uint32_t number) {
+    for (std::size_t i = 0; i < seats.size(); ++i) {
+      if (!seats[i].take(number)) continue;
+      run_chunk(i + 1, 0);
+      seats[i].part.store(part_of(number, done), std::memory_order_relaxed);
+    }
+    for (const Seat& seat : seats)
+      wait_until(seat.part, [&](std::uint32_t part) { return part == part_of(number, done); });
   }
 };
 
@@ -119,28 +134,29 @@ class SignalsBlocked {
 
 }  // namespace
 
-ThreadPool::ThreadPool(std::size_t n_threads) : state_(std::make_unique<State>()) {
-  QUERN_ASSERT(n_threads >= 1);
+ThreadPool::ThreadPool(std::size_t n_threads, std::size_t n_running) : state_(std::make_unique<State>()) {
+  QUERN_ASSERT(n_threads >= 1 && n_running >= 1);
   state_->n_threads = n_threads;
+  const std::size_t n_workers = std::min(n_threads, n_running) - 1;
+  state_->seats = std::vector<State::Seat>(n_workers);
   try {
     const SignalsBlocked blocked;
-    for (std::size_t i = 1; i < n_threads; ++i)
+    for (std::size_t i = 1; i <= n_workers; ++i)
       state_->workers.emplace_back([state = state_.get(), i] { state->worker(i); });
   } catch (const std::system_error&) {
-    state_->stop = true;
-    state_->announce();
-    for (std::thread& worker : state_->workers) worker.join();
     const std::size_t failed = state_->workers.size() + 1;
-    state_->workers.clear();
+    end_workers();
     environment_error("--threads", cat("cannot start thread ", failed, " of ", n_threads));
   }
 }
 
-ThreadPool::~ThreadPool() {
-  if (state_->workers.empty()) return;
+ThreadPool::~ThreadPool() { end_workers(); }
+
+void ThreadPool::end_workers() {
   state_->stop = true;
   state_->announce();
   for (std::thread& worker : state_->workers) worker.join();
+  state_->workers.clear();
 }
 
 std::size_t ThreadPool::n_threads() const { return state_->n_threads; }
@@ -148,7 +164,7 @@ std::size_t ThreadPool::n_threads() const { return state_->n_threads; }
 void ThreadPool::parallel_for(std::size_t n_items, std::size_t grain, RangeFunction function) {
   if (n_items == 0) return;
   State& state = *state_;
-  if (state.n_threads == 1 || n_items <= grain) {
+  if (state.seats.empty() || n_items <= grain) {
     for (std::size_t begin = 0; begin < n_items; begin += grain)
       function(begin, std::min(begin + grain, n_items), 0);
     return;
@@ -156,66 +172,12 @@ void ThreadPool::parallel_for(std::size_t n_items, std::size_t grain, RangeFunct
   state.function = &function;
   state.n_items = n_items;
   state.grain = grain;
-  state.next.value.store(state.n_threads * grain, std::memory_order_relaxed);
-  state.running.value.store(state.n_threads - 1, std::memory_order_relaxed);
+  state.next.store((state.seats.size() + 1) * grain, std::memory_order_relaxed);
+  const std::uint32_t number = state.job.load(std::memory_order_relaxed) + 1;
+  for (State::Seat& seat : state.seats) seat.part.store(part_of(number, open), std::memory_order_relaxed);
   state.announce();
   state.work(0);
-  for (int spins = 0; state.running.value.load(std::memory_order_acquire) != 0;) {
-    if (++spins < kSpins) pause(); else std::this_thread::yield();
-  }
-}
-
-namespace {
-
-// Distinct physical cores among the CPUs this thread may run on.
-std::size_t allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return std::max(1u, std::thread::hardware_concurrency());
-  std::set<std::string> cores;
-  std::size_t cpus = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    ++cpus;
-    std::ifstream file(cat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
-    std::string siblings;
-    if (file >> siblings) cores.insert(siblings); else cores.insert(cat("cpu", cpu));
-  }
-  return std::max<std::size_t>(1, std::min(cpus, cores.size()));
-}
-
-// Whole CPUs of the cgroup quota (v2 cpu.max along the path, v1 cfs quota), rounded up.
-std::optional<std::size_t> cgroup_quota() {
-  std::optional<std::size_t> least;
-  const auto consider = [&](double quota, double period) {
-    if (quota <= 0 || period <= 0) return;
-    const auto cpus = static_cast<std::size_t>((quota + period - 1) / period);
-    least = std::min(least.value_or(SIZE_MAX), std::max<std::size_t>(1, cpus));
-  };
-  std::ifstream self("/proc/self/cgroup");
-  for (std::string line; std::getline(self, line);) {
-    if (line.rfind("0::", 0) != 0) continue;
-    for (std::string path = line.substr(3); !path.empty();) {
-      std::ifstream file(cat("/sys/fs/cgroup", path == "/" ? "" : path, "/cpu.max"));
-      std::string quota;
-      double period = 0;
-      if (file >> quota >> period && quota != "max") consider(std::strtod(quota.c_str(), nullptr), period);
-      if (path == "/") break;
-      path = path.substr(0, path.rfind('/'));
-      if (path.empty()) path = "/";
-    }
-  }
-  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-  double quota = 0, period = 0;
-  if (quota_file >> quota && period_file >> period) consider(quota, period);
-  return least;
-}
-
-}  // namespace
-
-std::size_t default_thread_count() {
-  return std::min(allowed_cores(), cgroup_quota().value_or(SIZE_MAX));
+  state.finish(number);
 }
 
 }  // namespace quern::base

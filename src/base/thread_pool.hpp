@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/cpus.hpp"
+
 namespace quern::base {
 
 // A non-owning reference to a callable void(std::size_t begin, std::size_t end, std::size_t thread).
@@ -27,8 +29,9 @@ class RangeFunction {
 
 class ThreadPool {
  public:
-  // n_threads >= 1 including the caller. Error(environment) when a thread cannot be started.
-  explicit ThreadPool(std::size_t n_threads);
+  // n_threads >= 1, including the caller, is what loops cut their work for; at most n_running of them exist: threads
+  // beyond the CPUs of this process would only wait for each other. Error(environment) when one cannot be started.
+  explicit ThreadPool(std::size_t n_threads, std::size_t n_running = usable_cpus());
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
@@ -37,15 +40,14 @@ class ThreadPool {
 
   // Calls function over disjoint ranges that cover [0, n_items), each of at most `grain` items (>= 1):
   // a static first chunk per thread, then dynamic ones. Returns when all are done (one barrier).
-  // No allocation. The callable must not throw. `thread` is in [0, n_threads).
+  // A thread that is late because its core serves another process is not waited for, only one with an item in work.
+  // No allocation, no lock. The callable must not throw. `thread` is in [0, n_threads).
   void parallel_for(std::size_t n_items, std::size_t grain, RangeFunction function);
 
  private:
   struct State;
+  void end_workers();
   std::unique_ptr<State> state_;
 };
-
-// Threads to use by default: physical cores that the affinity mask and the cgroup CPU quota allow.
-std::size_t default_thread_count();
 
 }  // namespace quern::base

@@ -78,7 +78,7 @@ struct FixtureInput {
 // the chunk.
 std::vector<float> run_fixture(const model::Model& model, const FixtureInput& input,
                                std::size_t n_threads, std::size_t chunk) {
-  base::ThreadPool pool(n_threads);
+  base::ThreadPool pool(n_threads, n_threads);
   const std::size_t n = input.ids.size();
   const model::CacheOptions f32{kernels::CacheType::f32, kernels::CacheType::f32, 1, n};
   model::KvCache cache(model, f32);

@@ -117,7 +117,7 @@ inline void check_same(const Answered& got, const Answered& alone) {
 inline engine::Scheduler::Totals check_requests(const model::Model& model, const std::vector<Request>& requests,
                                                 const std::vector<Answered>& alone, const Shape& shape,
                                                 std::uint32_t seed) {
-  base::ThreadPool pool(shape.n_threads);
+  base::ThreadPool pool(shape.n_threads, shape.n_threads);
   engine::Scheduler scheduler(model, pool, scheduler_options(shape));
   std::deque<Answered> answers(requests.size());
   std::mt19937 random(seed);

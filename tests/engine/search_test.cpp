@@ -60,7 +60,7 @@ void check_search(const Contract& contract, const Searched& s) {
   FreshModel fresh(*tiny.model, s.source, s.prompt, s.options.n_beams);
   const std::vector<engine::Hypothesis> expected = beam_search(fresh, s.prompt, rules, s.options);
   for (const std::size_t n_threads : {1, 2}) {
-    base::ThreadPool pool(n_threads);
+    base::ThreadPool pool(n_threads, n_threads);
     engine::SessionOptions options;
     options.cache.max_tokens = 300;
     options.total_length = 300;

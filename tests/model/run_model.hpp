@@ -23,7 +23,7 @@ struct RunOptions {
 inline std::vector<float> run_all(const model::Model& model, const std::vector<std::int32_t>& ids,
                                   const RunOptions& options) {
   const std::size_t chunk = options.chunk == 0 ? ids.size() : options.chunk;
-  base::ThreadPool pool(options.n_threads);
+  base::ThreadPool pool(options.n_threads, options.n_threads);
   model::KvCache cache(model, {options.cache, options.cache, 1, ids.size()});
   model::Runner runner(model, cache, pool, chunk, ids.size());
   runner.set_deterministic(options.deterministic);

@@ -20,7 +20,7 @@ std::vector<float> run_input(const model::Model& model, const Input& input,
                              const StackRun& options) {
   const std::size_t n = input.ids.size();
   const std::size_t chunk = options.chunk == 0 ? n : options.chunk;
-  base::ThreadPool pool(options.n_threads);
+  base::ThreadPool pool(options.n_threads, options.n_threads);
   model::KvCache cache(model, {kernels::CacheType::f32, kernels::CacheType::f32, 1, n});
   const std::size_t step =
       model::chunk_for(model, {n, input.encoder_ids.size(), input.prefix_length}, chunk);

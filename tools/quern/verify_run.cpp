@@ -67,7 +67,7 @@ std::vector<float> all_rows(const VerifyContext& context, const VerifyInput& inp
   model::CacheOptions cache_options = session_options(context.loaded, context.options, longest).cache;
   cache_options.max_tokens = longest;
   cache_options.n_sequences = input.documents.size();
-  base::ThreadPool pool(way.threads);
+  base::ThreadPool pool(way.threads, way.threads);  // more than CPUs too
   model::KvCache cache(model, cache_options);
   const std::size_t chunk =
       model::chunk_for(model, {total, sample_source(context).size(), input.prefix_length}, way.chunk);
