@@ -11,7 +11,7 @@ bool stores_kv(const Attention& op) {
   return op.owns_cache && op.spec->source == contract::AttentionSource::self;
 }
 
-void project(Step& step, const Attention& op, const Rows& input, const Rows& q, const Rows& k,
+void project(Step& step, const Attention& op, const LazyRows& input, const Rows& q, const Rows& k,
              const Rows& v) {
   const LinearJob jobs[] = {{&op.q, q}, {&op.k, k}, {&op.v, v}};
   run_linears(step, input, std::span<const LinearJob>(jobs).first(stores_kv(op) ? 3 : 1));
@@ -82,7 +82,7 @@ void store_kv(const Step& step, const Attention& op, KvCache& cache, const Cache
                                  place.row % kernels::kBlockTokens);
 }
 
-void run_attention(Step& step, const Attention& op, const Rows& input, const Rows& out) {
+void run_attention(Step& step, const Attention& op, const LazyRows& input, const Rows& out) {
   const contract::Attention& spec = *op.spec;
   const std::size_t n = step.n_tokens();
   const Rows q = step.scratch.q.rows(n, spec.n_heads * spec.d_k);

@@ -8,7 +8,7 @@ namespace quern::model {
 
 // input [tokens, d_model] -> out [tokens, d_model]; appends the new keys and values to the cache,
 // except where they are the encoder's (source.hpp).
-void run_attention(Step& step, const Attention& op, const Rows& input, const Rows& out);
+void run_attention(Step& step, const Attention& op, const LazyRows& input, const Rows& out);
 
 // The key and value of token `token` of the step, as they go into a cache.
 void place_kv(const Step& step, const Attention& op, std::size_t token, float* k, float* v);

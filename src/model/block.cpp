@@ -3,39 +3,32 @@
 #include <cstring>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/strings.hpp"
 #include "model/attention.hpp"
 #include "model/ffn.hpp"
 #include "model/mla.hpp"
 #include "model/moe.hpp"
-#include "model/norm.hpp"
 #include "model/nsa.hpp"
 
 namespace quern::model {
 
 namespace {
 
-// What the branch reads: the stream, normed and scaled; `previous` is the input of the branch
-// before. In a normed block the stream itself becomes what the norm made of it.
-Rows branch_input(Step& step, const Layer& layer, const Branch& branch, const Rows& stream, const Rows& previous) {
-  if (branch.shared_norm_in) return previous;
-  const bool in_place = layer.residual == contract::Residual::normed;
-  if (in_place) normalize(step, *branch.norm_in, stream, stream);
-  const bool norm = branch.norm_in && !in_place;
-  if (!norm && branch.in_scale == 1) return stream;
-  const Rows h = step.scratch.normed.rows(stream.n, stream.width);
-  if (norm)
-    normalize(step, *branch.norm_in, stream, h);
-  else
-    std::memcpy(h.data, stream.data, stream.n * stream.stride * sizeof(float));
-  if (branch.in_scale != 1)
-    for (std::size_t t = 0; t < h.n; ++t)
-      step.model.kernels->scale(h.row(t), branch.in_scale, h.width);
-  return h;
+// What the branch makes of a row of the stream for its op to read, in h, which may be the same row. In a normed block
+// the stream itself becomes what the norm made of it.
+void input_row(const kernels::Kernels& kernels, const Branch& branch, bool normed, float* stream, const Rows& h,
+               std::size_t t) {
+  const float* from = stream;
+  if (branch.norm_in) {
+    float* to = normed ? stream : h.row(t);
+    kernels.norm(branch.norm_in->args, stream, to);
+    from = to;
+  }
+  if (h.row(t) != from) std::memcpy(h.row(t), from, h.width * sizeof(float));
+  if (branch.in_scale != 1) kernels.scale(h.row(t), branch.in_scale, h.width);
 }
 
-void run_op(Step& step, const Branch& branch, const Rows& h, const Rows& y) {
+void run_op(Step& step, const Branch& branch, const LazyRows& h, const Rows& y) {
   switch (branch.kind) {
     case contract::OpKind::attention:
       return run_attention(step, *branch.attention, h, y);
@@ -50,18 +43,17 @@ void run_op(Step& step, const Branch& branch, const Rows& h, const Rows& y) {
   }
 }
 
-// stream = skip_scale * stream + out_scale * y.
-void add_branch(Step& step, const Rows& stream, float skip_scale, const Rows& y, float out_scale) {
-  const kernels::Kernels& kernels = *step.model.kernels;
-  auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
-    for (std::size_t t = begin; t < end; ++t) {
-      if (skip_scale == 1 && out_scale == 1)
-        kernels.add(stream.row(t), y.row(t), stream.width);
-      else
-        kernels.scaled_add(stream.row(t), skip_scale, y.row(t), out_scale, stream.width);
-    }
-  };
-  for_tokens(step, stream.n, work);
+// sum = skip_scale * sum + out_scale * y, with the norms before and after it.
+void add_row(const kernels::Kernels& kernels, const Addition& addition, std::size_t t) {
+  const Branch& branch = *addition.branch;
+  const Rows& rows = addition.sum;
+  float *sum = rows.row(t), *y = addition.y.row(t);
+  if (branch.norm_out) kernels.norm(branch.norm_out->args, y, y);
+  if (addition.skip_scale == 1 && branch.out_scale == 1)
+    kernels.add(sum, y, rows.width);
+  else
+    kernels.scaled_add(sum, addition.skip_scale, y, branch.out_scale, rows.width);
+  if (branch.norm_after) kernels.norm(branch.norm_after->args, sum, sum);
 }
 
 void observe(const Step& step, std::size_t layer, std::size_t branch, const char* part,
@@ -73,28 +65,42 @@ void observe(const Step& step, std::size_t layer, std::size_t branch, const char
 
 }  // namespace
 
-void run_block(Step& step, const Layer& layer, std::size_t layer_index) {
-  Scratch& scratch = step.scratch;
+void run_block(Step& step, const Layer& layer, std::size_t layer_index, Addition& left) {
+  const kernels::Kernels& kernels = *step.model.kernels;
   const std::size_t n = step.n_tokens(), d_model = step.model.contract.d_model;
   const bool parallel = layer.residual == contract::Residual::parallel;
-  const Rows stream = scratch.stream.rows(n, d_model);
+  const bool normed = layer.residual == contract::Residual::normed;
+  const Rows stream = step.scratch.stream.rows(n, d_model);
   // In a parallel block every branch reads the block's own input, so the sum grows beside it.
-  const Rows sum = parallel ? scratch.next_stream.rows(n, d_model) : stream;
-  if (parallel) std::memcpy(sum.data, stream.data, n * stream.stride * sizeof(float));
-  const Rows y = scratch.branch_out.rows(n, d_model);
+  const Rows sum = parallel ? step.scratch.next_stream.rows(n, d_model) : stream;
+  const Rows y = step.scratch.branch_out.rows(n, d_model);
   Rows h = stream;
   for (std::size_t b = 0; b < layer.branches.size(); ++b) {
     const Branch& branch = layer.branches[b];
-    h = branch_input(step, layer, branch, stream, h);
+    const bool in_place = branch.in_scale == 1 && (normed || !branch.norm_in);
+    if (!branch.shared_norm_in) h = in_place ? stream : step.scratch.normed.rows(n, d_model);
+    auto make = [&, before = left](std::size_t t) {
+      if (before.branch != nullptr) add_row(kernels, before, t);
+      if (parallel && b == 0) std::memcpy(sum.row(t), stream.row(t), d_model * sizeof(float));
+      if (!branch.shared_norm_in) input_row(kernels, branch, normed, stream.row(t), h, t);
+    };
+    run_op(step, branch, {h, make}, y);
+    left = {sum, y, &branch, parallel && b > 0 ? 1.0F : layer.skip_scale};
+    if (step.tap == nullptr) continue;
     observe(step, layer_index, b, "norm_in", h);
-    run_op(step, branch, h, y);
-    if (branch.norm_out) normalize(step, *branch.norm_out, y, y);
+    finish_addition(step, left);
     observe(step, layer_index, b, "out", y);
-    add_branch(step, sum, parallel && b > 0 ? 1.0F : layer.skip_scale, y, branch.out_scale);
-    if (branch.norm_after) normalize(step, *branch.norm_after, sum, sum);
     observe(step, layer_index, b, "stream", sum);
   }
-  if (parallel) std::swap(scratch.stream, scratch.next_stream);
+  if (parallel) std::swap(step.scratch.stream, step.scratch.next_stream);
+}
+
+void finish_addition(Step& step, Addition& left) {
+  if (left.branch == nullptr) return;
+  for_tokens(step, left.sum.n, [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t t = begin; t < end; ++t) add_row(*step.model.kernels, left, t);
+  });
+  left = {};
 }
 
 }  // namespace quern::model

@@ -18,25 +18,15 @@ void activate_row(const kernels::Kernels& kernels, const Ffn& op, float* gate, f
   kernels.activate_gated(op.activation, gate, up, n);
 }
 
-namespace {
-
-void activate(Step& step, const Ffn& op, const Rows& gate, const Rows& up) {
-  auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
-    for (std::size_t t = begin; t < end; ++t)
-      activate_row(*step.model.kernels, op, gate.row(t), up.row(t), up.width);
-  };
-  for_tokens(step, up.n, work);
-}
-
-}  // namespace
-
-void run_ffn(Step& step, const Ffn& op, const Rows& input, const Rows& out) {
-  const Rows gate = step.scratch.gate.rows(input.n, op.spec->d_ff);
-  const Rows up = step.scratch.up.rows(input.n, op.spec->d_ff);
+void run_ffn(Step& step, const Ffn& op, const LazyRows& input, const Rows& out) {
+  const Rows gate = step.scratch.gate.rows(input.rows.n, op.spec->d_ff);
+  const Rows up = step.scratch.up.rows(input.rows.n, op.spec->d_ff);
   const LinearJob jobs[] = {{&op.up, up}, {&op.gate, gate}};
   run_linears(step, input, std::span<const LinearJob>(jobs).first(op.spec->gated ? 2 : 1));
-  activate(step, op, gate, up);
-  run_linear(step, up, op.down, out);
+  auto activate = [&](std::size_t t) {
+    activate_row(*step.model.kernels, op, gate.row(t), up.row(t), up.width);
+  };
+  run_linear(step, {up, activate}, op.down, out);
 }
 
 }  // namespace quern::model

@@ -100,10 +100,12 @@ namespace {
 // Embedding and every layer: the residual stream is what is left in scratch.stream. False: stopped.
 bool run_layers(Step& step, const std::function<bool()>* stop = nullptr) {
   embed(step);
+  Addition left;
   for (std::size_t layer = 0; layer < step.stack.layers.size(); ++layer) {
     if (stop != nullptr && (*stop)()) return false;
-    run_block(step, step.stack.layers[layer], layer);
+    run_block(step, step.stack.layers[layer], layer, left);
   }
+  finish_addition(step, left);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "model/linear.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.hpp"
 #include "base/round_up.hpp"
@@ -41,28 +42,43 @@ const QuantizedInput* quantized_for(std::span<const QuantizedInput> all, std::si
   return nullptr;
 }
 
-bool wants(std::span<const LinearJob> jobs, std::size_t group) {
-  return std::any_of(jobs.begin(), jobs.end(), [&](const LinearJob& job) {
-    return job.linear->weight->format->activation_group == group;
-  });
+// Activation groups of the jobs' formats, each once, without the 0 of float formats.
+struct Groups {
+  std::array<std::size_t, kernels::kMaxFormats> values;
+  std::size_t n = 0;
+
+  explicit Groups(std::span<const LinearJob> jobs) {
+    for (const LinearJob& job : jobs) {
+      const std::size_t group = job.linear->weight->format->activation_group;
+      if (group != 0 && std::find(values.begin(), values.begin() + n, group) == values.begin() + n) values[n++] = group;
+    }
+  }
+  std::span<const std::size_t> span() const { return {values.data(), n}; }
+};
+
+kernels::QuantizedRows rows_from(const QuantizedInput& input, std::size_t row) {
+  kernels::QuantizedRows rows = input.rows();
+  rows.codes += row * rows.codes_stride;
+  rows.scales += row * rows.groups_stride;
+  rows.sums += row * rows.groups_stride;
+  return rows;
 }
 
 }  // namespace
 
-void quantize_rows(const Step& step, const Rows& input, std::span<const QuantizedInput> quantized,
-                   std::span<const std::size_t> groups) {
-  for (const std::size_t group : groups) {
-    const QuantizedInput& target = *quantized_for(quantized, group);
-    auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
-      kernels::QuantizedRows rows = target.rows();
-      rows.codes += begin * rows.codes_stride;
-      rows.scales += begin * rows.groups_stride;
-      rows.sums += begin * rows.groups_stride;
-      step.model.kernels->quantize(input.row(begin), input.stride, end - begin, input.width, group,
-                                   rows);
-    };
-    for_tokens(step, input.n, work);
-  }
+void make_rows(const Step& step, const LazyRows& input, std::span<const QuantizedInput> quantized,
+               std::span<const std::size_t> groups) {
+  if (!input.make && groups.empty()) return;
+  const Rows& rows = input.rows;
+  auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
+    for (std::size_t t = begin; t < end; ++t) {
+      if (input.make) input.make(t);
+      for (const std::size_t group : groups)
+        step.model.kernels->quantize(rows.row(t), rows.stride, 1, rows.width, group,
+                                     rows_from(*quantized_for(quantized, group), t));
+    }
+  };
+  for_tokens(step, rows.n, work);
 }
 
 void run_piece(const Step& step, const MatmulInput& input, const Linear& linear, const Piece& piece,
@@ -76,12 +92,8 @@ void run_piece(const Step& step, const MatmulInput& input, const Linear& linear,
   args.n_tokens = piece.n_rows;
   args.x = input.rows.row(piece.row);
   args.x_stride = input.rows.stride;
-  if (const std::size_t group = linear.weight->format->activation_group; group != 0) {
-    args.q = quantized_for(input.quantized, group)->rows();
-    args.q.codes += piece.row * args.q.codes_stride;
-    args.q.scales += piece.row * args.q.groups_stride;
-    args.q.sums += piece.row * args.q.groups_stride;
-  }
+  if (const std::size_t group = linear.weight->format->activation_group; group != 0)
+    args.q = rows_from(*quantized_for(input.quantized, group), piece.row);
   args.out = out.data;
   args.out_stride = out.stride;
   args.scratch = step.scratch.matmul[thread].data();
@@ -93,37 +105,47 @@ void run_piece(const Step& step, const MatmulInput& input, const Linear& linear,
     step.model.kernels->add(out.row(t) + first, linear.bias + first, end - first);
 }
 
-void run_linears(Step& step, const Rows& input, std::span<const LinearJob> jobs) {
-  if (input.n == 0) return;
-  for (const QuantizedInput& target : step.scratch.quantized)
-    if (wants(jobs, target.group))
-      quantize_rows(step, input, step.scratch.quantized, {&target.group, 1});
-  std::size_t n_panels = 0;
-  for (const LinearJob& job : jobs) n_panels += job.linear->n_panels;
+namespace {
 
-  const Cut cut = cut_work(n_panels, input.n, step.pool.n_threads());
-  auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {
-    while (begin < end) {  // the units of one block of tokens and one matrix at a time
+// work(piece, thread) over pieces that together are n_panels panels of n_tokens rows.
+template <class F>
+void for_pieces(Step& step, std::size_t n_panels, std::size_t n_tokens, F&& work) {
+  const Cut cut = cut_work(n_panels, n_tokens, step.pool.n_threads());
+  auto items = [&](std::size_t begin, std::size_t end, std::size_t thread) {
+    while (begin < end) {  // the units of one block of tokens at a time
       const std::size_t token = begin / cut.n_units * cut.tokens, unit = begin % cut.n_units;
       const std::size_t units = std::min(end - begin, cut.n_units - unit);
       begin += units;
-      if (token >= input.n) continue;
-      const std::size_t n_rows = std::min(cut.tokens, input.n - token);
-      std::size_t panel = unit * cut.panels, left = std::min(units * cut.panels, n_panels - panel);
-      for (const LinearJob* job = jobs.data(); left > 0; ++job) {
-        if (panel >= job->linear->n_panels) {
-          panel -= job->linear->n_panels;
-          continue;
-        }
-        const std::size_t n = std::min(left, job->linear->n_panels - panel);
-        const Rows out{job->out.row(token), n_rows, job->out.width, job->out.stride};
-        run_piece(step, {input, step.scratch.quantized}, *job->linear, {panel, panel + n, token, n_rows}, out, thread);
-        left -= n;
-        panel = 0;
-      }
+      if (token >= n_tokens) continue;
+      const std::size_t first = unit * cut.panels, last = std::min(first + units * cut.panels, n_panels);
+      work(Piece{first, last, token, std::min(cut.tokens, n_tokens - token)}, thread);
     }
   };
-  step.pool.parallel_for(cut.n_blocks * cut.n_units, cut.grain, work);
+  step.pool.parallel_for(cut.n_blocks * cut.n_units, cut.grain, items);
+}
+
+void run_job(const Step& step, const MatmulInput& input, const LinearJob& job, const Piece& piece, std::size_t thread) {
+  run_piece(step, input, *job.linear, piece, {job.out.row(piece.row), piece.n_rows, job.out.width, job.out.stride},
+            thread);
+}
+
+}  // namespace
+
+void run_linears(Step& step, const LazyRows& lazy, std::span<const LinearJob> jobs) {
+  if (lazy.rows.n == 0) return;
+  make_rows(step, lazy, step.scratch.quantized, Groups(jobs).span());
+  const MatmulInput input{lazy.rows, step.scratch.quantized};
+  std::size_t n_panels = 0;
+  for (const LinearJob& job : jobs) n_panels += job.linear->n_panels;
+  for_pieces(step, n_panels, lazy.rows.n, [&](const Piece& piece, std::size_t thread) {
+    std::size_t before = 0;  // panels of the jobs before
+    for (const LinearJob& job : jobs) {
+      const std::size_t end = before + job.linear->n_panels;
+      const std::size_t first = std::max(piece.first, before), last = std::min(piece.end, end);
+      if (first < last) run_job(step, input, job, {first - before, last - before, piece.row, piece.n_rows}, thread);
+      before = end;
+    }
+  });
 }
 
 }  // namespace quern::model

@@ -1,5 +1,5 @@
 // y = W x + b for rows of activations: several matrices that share one input run in one parallel
-// region. Not here: how a matrix is stored (quant) or multiplied (kernels).
+// region, after one that makes the input's rows. Not here: how a matrix is stored (quant) or multiplied (kernels).
 #pragma once
 
 #include <span>
@@ -13,9 +13,9 @@ struct LinearJob {
   Rows out;  // [n, linear->out], stride >= out padded to 16
 };
 
-// Integer formats see `input` as int8 codes, quantized once for all jobs of the same activation
+// Makes the rows of `input`. Integer formats see them as int8 codes, quantized once for all jobs of the same activation
 // group.
-void run_linears(Step& step, const Rows& input, std::span<const LinearJob> jobs);
+void run_linears(Step& step, const LazyRows& input, std::span<const LinearJob> jobs);
 
 // Rows of a matmul's input: floats, and the same rows as codes, one set per activation group.
 struct MatmulInput {
@@ -23,9 +23,9 @@ struct MatmulInput {
   std::span<const QuantizedInput> quantized;
 };
 
-// Rows of `input` as codes, for each of `groups`.
-void quantize_rows(const Step& step, const Rows& input, std::span<const QuantizedInput> quantized,
-                   std::span<const std::size_t> groups);
+// Makes the rows of `input`, and their codes for each of `groups`.
+void make_rows(const Step& step, const LazyRows& input, std::span<const QuantizedInput> quantized,
+               std::span<const std::size_t> groups);
 
 // Panels [first, end) of a matrix meet rows [row, row + n_rows) of its input.
 struct Piece {
@@ -35,7 +35,7 @@ struct Piece {
 void run_piece(const Step& step, const MatmulInput& input, const Linear& linear, const Piece& piece,
                const Rows& out, std::size_t thread);
 
-inline void run_linear(Step& step, const Rows& input, const Linear& linear, const Rows& out) {
+inline void run_linear(Step& step, const LazyRows& input, const Linear& linear, const Rows& out) {
   const LinearJob job{&linear, out};
   run_linears(step, input, {&job, 1});
 }

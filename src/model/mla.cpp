@@ -7,7 +7,6 @@
 #include "base/round_up.hpp"
 #include "model/indexer.hpp"
 #include "model/linear.hpp"
-#include "model/norm.hpp"
 
 namespace quern::model {
 
@@ -21,25 +20,28 @@ struct Projections {
 };
 
 // Everything that is made of the input; the indexer's parts too.
-Projections project(Step& step, const Mla& op, const Rows& input, const IndexRows& index) {
+Projections project(Step& step, const Mla& op, const LazyRows& input, const IndexRows& index) {
   const contract::Mla& spec = *op.spec;
-  const Projections result{step.scratch.q.rows(input.n, spec.n_heads * (spec.d_nope + spec.d_rope)),
-                           step.scratch.mla.kv.rows(input.n, spec.kv_rank + spec.d_rope)};
+  const std::size_t n = input.rows.n;
+  const Projections result{step.scratch.q.rows(n, spec.n_heads * (spec.d_nope + spec.d_rope)),
+                           step.scratch.mla.kv.rows(n, spec.kv_rank + spec.d_rope)};
   if (!spec.q_rank) {
     const LinearJob jobs[] = {{&op.q, result.q}, {&op.kv_a, result.kv}};
     run_linears(step, input, jobs);
     return result;
   }
-  const Rows q_a = step.scratch.mla.q_a.rows(input.n, *spec.q_rank);
+  const Rows q_a = step.scratch.mla.q_a.rows(n, *spec.q_rank);
   const std::size_t n_jobs = op.indexer ? 4 : 2;
   const LinearJob jobs[] = {{&op.q_a, q_a},
                             {&op.kv_a, result.kv},
                             {op.indexer ? &op.indexer->k : nullptr, index.k},
                             {op.indexer ? &op.indexer->weights : nullptr, index.weights}};
   run_linears(step, input, std::span<const LinearJob>(jobs).first(n_jobs));
-  if (op.q_norm) normalize(step, *op.q_norm, q_a, q_a);
+  auto norm_row = [&](std::size_t t) {
+    if (op.q_norm) step.model.kernels->norm(op.q_norm->args, q_a.row(t), q_a.row(t));
+  };
   const LinearJob up[] = {{&op.q_b, result.q}, {op.indexer ? &op.indexer->q : nullptr, index.q}};
-  run_linears(step, q_a, std::span<const LinearJob>(up).first(op.indexer ? 2 : 1));
+  run_linears(step, {q_a, norm_row}, std::span<const LinearJob>(up).first(op.indexer ? 2 : 1));
   return result;
 }
 
@@ -171,15 +173,16 @@ void multiply_rows(const Linear& linear, std::size_t first_row, std::size_t n_ro
   }
 }
 
-void run_mla(Step& step, const Mla& op, const Rows& input, const Rows& out) {
+void run_mla(Step& step, const Mla& op, const LazyRows& input, const Rows& out) {
   const contract::Mla& spec = *op.spec;
-  const IndexRows index = op.indexer ? index_rows(step, *op.indexer, input.n) : IndexRows{};
+  const std::size_t n = input.rows.n;
+  const IndexRows index = op.indexer ? index_rows(step, *op.indexer, n) : IndexRows{};
   const Projections rows = project(step, op, input, index);
   place(step, op, rows);
   Selection chosen{};
   const Selection* selection =
       op.indexer && select_keys(step, *op.indexer, index, chosen) ? &chosen : nullptr;
-  const Rows attended = step.scratch.attended.rows(input.n, spec.n_heads * spec.d_v);
+  const Rows attended = step.scratch.attended.rows(n, spec.n_heads * spec.d_v);
   if (expands(step, op))
     attend_expanded(step, op, rows.q, selection, attended);
   else

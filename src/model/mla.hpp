@@ -13,7 +13,7 @@
 
 namespace quern::model {
 
-void run_mla(Step& step, const Mla& op, const Rows& input, const Rows& out);
+void run_mla(Step& step, const Mla& op, const LazyRows& input, const Rows& out);
 
 // Tokens of a chunk from which the expanded form takes fewer multiplications; SIZE_MAX: never.
 std::size_t expanded_from(const contract::Mla& spec);

@@ -18,10 +18,11 @@ std::size_t grain_of(const Step& step, std::size_t n_items) {
   return (n_items + wanted - 1) / wanted;
 }
 
-void route(Step& step, const Moe& op, const Rows& input) {
+void route(Step& step, const Moe& op, const LazyRows& input) {
   MoeScratch& moe = step.scratch.moe;
   const contract::Moe& spec = *op.spec;
-  const Rows scores = moe.scores.rows(input.n, spec.n_experts);
+  const std::size_t n = input.rows.n;
+  const Rows scores = moe.scores.rows(n, spec.n_experts);
   run_linear(step, input, op.router, scores);
   auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     float* choice = moe.choice.data() + 2 * thread * moe.router_stride;
@@ -31,7 +32,7 @@ void route(Step& step, const Moe& op, const Rows& input) {
       choose_experts(*step.model.kernels, op, scores.row(t), scratch,
                      moe.experts.data() + t * spec.top_k, moe.weights.data() + t * spec.top_k);
   };
-  for_tokens(step, input.n, work);
+  for_tokens(step, n, work);
 }
 
 // Rows of each expert, tokens ascending within it.
@@ -57,16 +58,18 @@ void sort_by_expert(Step& step, const Moe& op, std::size_t n_tokens) {
   moe.first_row[0] = 0;
 }
 
-// The experts' input in row order. A single token is read where it lies.
-Rows gather(Step& step, const Rows& input, std::size_t n_rows) {
-  if (input.n == 1) return input;
+// The experts' input in row order, as they read it. A single token is read where it lies.
+Rows gather(Step& step, const Moe& op, const Rows& input) {
   const MoeScratch& moe = step.scratch.moe;
-  const Rows rows = moe.input.rows(n_rows, input.width);
-  auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
-    for (std::size_t row = begin; row < end; ++row)
-      std::memcpy(rows.row(row), input.row(moe.token_of[row]), input.width * sizeof(float));
+  if (input.n == 1) {
+    make_rows(step, input, moe.quantized, op.groups_in);
+    return input;
+  }
+  const Rows rows = moe.input.rows(input.n * op.spec->top_k, input.width);
+  auto copy = [&](std::size_t row) {
+    std::memcpy(rows.row(row), input.row(moe.token_of[row]), input.width * sizeof(float));
   };
-  step.pool.parallel_for(n_rows, grain_of(step, n_rows), work);
+  make_rows(step, {rows, copy}, moe.quantized, op.groups_in);
   return rows;
 }
 
@@ -160,20 +163,19 @@ void combine(Step& step, const Moe& op, const Rows& rows, const Rows& out) {
 
 }  // namespace
 
-void run_moe(Step& step, const Moe& op, const Rows& input, const Rows& out) {
+void run_moe(Step& step, const Moe& op, const LazyRows& lazy, const Rows& out) {
+  const Rows& input = lazy.rows;
   if (input.n == 0) return;
   MoeScratch& moe = step.scratch.moe;
   const std::size_t n_rows = input.n * op.spec->top_k;
-  route(step, op, input);
+  route(step, op, lazy);
   sort_by_expert(step, op, input.n);
   if (op.shared) run_shared(step, op, input, out);
   const Rows gate = moe.gate.rows(n_rows, op.spec->expert.d_ff);
   const Rows up = moe.up.rows(n_rows, op.spec->expert.d_ff);
   const Rows rows = moe.out.rows(n_rows, out.width);
-  const Rows gathered = gather(step, input, n_rows);
-  quantize_rows(step, gathered, moe.quantized, op.groups_in);
-  run_inner(step, op, gathered, gate, up);
-  quantize_rows(step, up, moe.quantized, op.groups_down);
+  run_inner(step, op, gather(step, op, input), gate, up);
+  make_rows(step, up, moe.quantized, op.groups_down);
   run_down(step, op, up, rows);
   combine(step, op, rows, out);
 }

@@ -8,6 +8,6 @@
 
 namespace quern::model {
 
-void run_moe(Step& step, const Moe& op, const Rows& input, const Rows& out);
+void run_moe(Step& step, const Moe& op, const LazyRows& input, const Rows& out);
 
 }  // namespace quern::model

@@ -13,16 +13,17 @@ namespace {
 constexpr std::size_t kBranches =
     3;  // compress, select, window: the order of gates and of Nsa::branches
 
-void project(Step& step, const Nsa& op, const Rows& input, const Rows& q, const Rows& gates) {
+void project(Step& step, const Nsa& op, const LazyRows& input, const Rows& q, const Rows& gates) {
   const NsaScratch& memory = step.scratch.nsa;
   const std::size_t k_width = op.spec->n_kv_heads * op.spec->d_k,
                     v_width = op.spec->n_kv_heads * op.spec->d_v;
+  const std::size_t n = input.rows.n;
   std::array<LinearJob, 2 + 2 * kBranches> jobs;
   jobs[0] = {&op.q, q};
   jobs[1] = {&op.gates, gates};
   for (std::size_t b = 0; b < kBranches; ++b) {
-    jobs[2 + 2 * b] = {&op.branches[b].k, memory.k[b].rows(input.n, k_width)};
-    jobs[3 + 2 * b] = {&op.branches[b].v, memory.v[b].rows(input.n, v_width)};
+    jobs[2 + 2 * b] = {&op.branches[b].k, memory.k[b].rows(n, k_width)};
+    jobs[3 + 2 * b] = {&op.branches[b].v, memory.v[b].rows(n, v_width)};
   }
   run_linears(step, input, jobs);
 }
@@ -80,19 +81,19 @@ void mix(Step& step, const Nsa& op, const Rows& gates, const std::array<Rows, kB
 
 }  // namespace
 
-void run_nsa(Step& step, const Nsa& op, const Rows& input, const Rows& out) {
+void run_nsa(Step& step, const Nsa& op, const LazyRows& input, const Rows& out) {
   const contract::Nsa& spec = *op.spec;
   const NsaScratch& memory = step.scratch.nsa;
-  const std::size_t width = spec.n_heads * spec.d_v;
-  const Rows q = step.scratch.q.rows(input.n, spec.n_heads * spec.d_k);
-  const Rows gates = memory.gates.rows(input.n, kBranches * spec.n_heads);
+  const std::size_t n = input.rows.n, width = spec.n_heads * spec.d_v;
+  const Rows q = step.scratch.q.rows(n, spec.n_heads * spec.d_k);
+  const Rows gates = memory.gates.rows(n, kBranches * spec.n_heads);
   project(step, op, input, q, gates);
   place(step, op, q, gates);
   compress_blocks(step, op);
   const Selection selection = select_blocks(step, op, q);
-  const std::array<Rows, kBranches> attended = {step.scratch.attended.rows(input.n, width),
-                                                memory.attended[0].rows(input.n, width),
-                                                memory.attended[1].rows(input.n, width)};
+  const std::array<Rows, kBranches> attended = {step.scratch.attended.rows(n, width),
+                                                memory.attended[0].rows(n, width),
+                                                memory.attended[1].rows(n, width)};
   attend(step, op.compressed, q, attended[0]);
   attend(step, op.selected, q, attended[1], &selection);
   attend(step, op.local, q, attended[2]);

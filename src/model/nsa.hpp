@@ -8,7 +8,7 @@
 
 namespace quern::model {
 
-void run_nsa(Step& step, const Nsa& op, const Rows& input, const Rows& out);
+void run_nsa(Step& step, const Nsa& op, const LazyRows& input, const Rows& out);
 
 // phi of every block of compress_block tokens that the step's tokens complete, from the cached keys
 // and values of the compress branch into its compressed rows.

@@ -17,6 +17,31 @@ struct Rows {
   float* row(std::size_t i) const { return data + i * stride; }
 };
 
+// A non-owning reference to a callable void(std::size_t row); none by default.
+class RowFunction {
+ public:
+  RowFunction() = default;
+  template <class F>
+  RowFunction(F& function)  // NOLINT: implicit by design, the callable outlives the call
+      : object_(&function), call_([](void* object, std::size_t row) { (*static_cast<F*>(object))(row); }) {}
+  explicit operator bool() const { return call_ != nullptr; }
+  void operator()(std::size_t row) const { call_(object_, row); }
+
+ private:
+  void* object_ = nullptr;
+  void (*call_)(void*, std::size_t) = nullptr;
+};
+
+// Activations whose rows are made when they are first read, while they lie in the nearest cache: make(i) writes row i
+// and touches no other. Without `make` they are there.
+struct LazyRows {
+  Rows rows;
+  RowFunction make;
+
+  LazyRows(const Rows& made) : rows(made) {}  // NOLINT: implicit by design
+  LazyRows(const Rows& rows_, const RowFunction& make_) : rows(rows_), make(make_) {}
+};
+
 // Rows of one purpose, [n, padded width]: rows start on 64-byte lines, and kernels may write whole
 // 16-row panels.
 struct RowBuffer {
