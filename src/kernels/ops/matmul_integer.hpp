@@ -1,7 +1,7 @@
 // Matrix products of the integer formats: int8 codes of weights times int8 codes of activations,
 // exact sums per activation group, then one float rescale in the order of quant/format.hpp.
 //
-// One token: four panels are streamed, each line unpacked in registers and used at once. More
+// Few tokens: each line is unpacked in registers and used at once (matmul_packed.hpp). More
 // tokens: a super-block of one to four panels is expanded to operand lines in scratch (L1), then
 // multiplied with tiles of tokens; by the matrix unit of the CPU where it has one (P::Tiles) and there are
 // tokens to fill it. All follow the same order of float sums, so the split of tokens never shows.
@@ -10,8 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/kernels.hpp"
-#include "quant/format.hpp"
+#include "kernels/ops/matmul_packed.hpp"
 
 namespace quern::kernels {
 
@@ -25,22 +24,13 @@ struct ExpandedBlock {
 };
 
 template <class P, class F>
-struct IntegerMatmul {
-  using V16 = typename P::V16;
-  using I16 = typename P::I16;
-  using Line = typename P::Line;
+struct IntegerMatmul : MatmulParts<P, F> {
+  using Parts = MatmulParts<P, F>;
+  using typename Parts::I16, typename Parts::Line, typename Parts::V16;
+  using Parts::dot, Parts::kGroup, Parts::kHasZeroPoints, Parts::kOffset, Parts::kOneStream, Parts::kStep, Parts::kSuper,
+      Parts::padded, Parts::prefetch_group, Parts::prefetch_step;
 
-  static constexpr std::size_t kGroup = F::kActivationGroup;
-  static constexpr std::size_t kSuper = quant::kSuperColumns;
-  static constexpr std::size_t kGroupsInBlock = kSuper / kGroup;
-  // Columns that a format unpacks at a time: one call of for_each_line, one index of its scales.
-  static constexpr std::size_t kStep = kGroup < quant::kGroupColumns ? kGroup : quant::kGroupColumns;
-  static_assert(kSuper % kGroup == 0 && kGroup % kStep == 0 &&
-                kGroup >= kSuper / ExpandedBlock::kGroups);
-  // Zero points that differ from row to row.
-  static constexpr bool kHasZeroPoints = requires { F::kHasZeroPoints; };
-  // What the operand lines hold beyond the signed codes; its product with sum(a) is taken off.
-  static constexpr std::int32_t kOffset = F::kUnsignedCodes ? F::kZero : P::kBias;
+  static_assert(kGroup >= kSuper / ExpandedBlock::kGroups);
 
   // Tiles: tokens x panels. 32 registers: 6 x 2 integer sums beside as many float sums, 2 lines and
   // a broadcast; where a super-block is one group the float sums stay in memory and 6 x 4 fit. 16
@@ -49,15 +39,12 @@ struct IntegerMatmul {
   static constexpr bool kHasUnit = requires { typename P::Tiles; };
   static constexpr std::size_t kTilePanels = P::kTileLanes < 24 ? 1 : kOneGroup && !kHasUnit ? 4 : 2;
   static constexpr std::size_t kTileTokens = P::kTileLanes < 24 ? 4 : 6;
-  // One token: panels read side by side, and how far ahead. Four streams draw 11-13 GB/s from
-  // memory where one draws 8-9 (one core of a Sapphire Rapids VM, 4 KiB pages); 1 KiB ahead is too
-  // late. Other cores bring their own way (zen4.hpp).
-  static constexpr std::size_t kPrefetchBytes = 2048;
-  static constexpr bool kOneStream = requires { P::kStreamAhead; };
-  static constexpr std::size_t kStreams = kOneStream ? 1 : 4;
+  // Tokens are split evenly: of more than PackedMatmul::kMostTokens no tile gets fewer, but of what the unit leaves.
+  static constexpr std::size_t kLeastTokens = kHasUnit || PackedMatmul<P, F>::kMostTokens == 1 ? 1 : kTileTokens * 2 / 3;
 
   static void run(const MatmulArgs& args) {
-    if (args.n_tokens == 1) return one_token(args);
+    if (args.n_tokens == 0) return;
+    if (args.n_tokens <= PackedMatmul<P, F>::kMostTokens) return PackedMatmul<P, F>::run(args);
     std::size_t panel = args.first_panel;
     for (; panel + kTilePanels <= args.end_panel; panel += kTilePanels)
       panels<kTilePanels>(args, panel);
@@ -67,118 +54,6 @@ struct IntegerMatmul {
   }
 
  private:
-  [[gnu::always_inline]] static I16 dot(I16 acc, Line w, typename P::Quad a) {
-    if constexpr (F::kUnsignedCodes)
-      return P::dot4_unsigned(acc, w, a);
-    else
-      return P::dot4_biased(acc, w, a);
-  }
-  static constexpr std::size_t padded(std::size_t columns) {
-    return (columns + F::kColumnStep - 1) / F::kColumnStep * F::kColumnStep;
-  }
-
-  // ---- one token ----
-  static void one_token(const MatmulArgs& args) {
-    std::size_t panel = args.first_panel;
-    for (; panel + kStreams <= args.end_panel; panel += kStreams) streams<kStreams>(args, panel);
-    if constexpr (kStreams > 2)
-      for (; panel + 2 <= args.end_panel; panel += 2) streams<2>(args, panel);
-    for (; panel < args.end_panel; ++panel) streams<1>(args, panel);
-  }
-
-  template <std::size_t kPanels>
-  static void streams(const MatmulArgs& args, std::size_t panel) {
-    const std::size_t columns = padded(args.columns);
-    const std::byte* block = args.weights + panel * args.panel_bytes;
-    V16 y[kPanels];
-    for (std::size_t p = 0; p < kPanels; ++p) y[p] = P::zero();
-    std::size_t k = 0;
-    for (; k + kSuper <= columns; k += kSuper, block += F::super_block_bytes(kSuper))
-      blocks_of_one<kPanels>(args, block, kSuper, k, y);
-    if (k < columns) blocks_of_one<kPanels>(args, block, columns - k, k, y);
-    for (std::size_t p = 0; p < kPanels; ++p)
-      P::store(args.out + (panel + p) * quant::kPanelRows, y[p]);
-  }
-
-  // One super-block of kPanels panels.
-  template <std::size_t kPanels>
-  [[gnu::always_inline]] static void blocks_of_one(const MatmulArgs& args, const std::byte* block,
-                                                   std::size_t columns, std::size_t k,
-                                                   V16 (&y)[kPanels]) {
-    for (std::size_t begin = 0; begin < columns; begin += kGroup) {
-      const std::size_t end = columns - begin < kGroup ? columns : begin + kGroup;
-      const std::size_t group = (k + begin) / kGroup;
-      const std::int32_t sum = args.q.sums[group];
-      I16 even[kPanels], odd[kPanels];
-#pragma GCC unroll 4
-      for (std::size_t p = 0; p < kPanels; ++p)
-        even[p] = start(block + p * args.panel_bytes, columns, begin, sum), odd[p] = P::izero();
-      for (std::size_t c = begin; c < end; c += kStep) {
-#pragma GCC unroll 4
-        for (std::size_t p = 0; p < kPanels; ++p) {
-          const std::byte* from = block + p * args.panel_bytes;
-          if constexpr (kOneStream)
-            prefetch_step(from + P::kStreamAhead, c);
-          else
-            prefetch_group(from, c);
-          dot_group(from, columns, c / kStep, args.q.codes + k + c, even[p], odd[p]);
-        }
-      }
-      const V16 d_a = P::set(args.q.scales[group]);
-#pragma GCC unroll 4
-      for (std::size_t p = 0; p < kPanels; ++p) {
-        const std::byte* from = block + p * args.panel_bytes;
-        const std::size_t first = begin / kStep;
-        const V16 d = P::mul(F::template scales<P>(from, columns, first), d_a);
-        y[p] = P::fma(P::to_float(P::iadd(even[p], odd[p])), d, y[p]);
-        if constexpr (F::kHasMinimum) {
-          const V16 m = P::mul(F::template minima<P>(from, columns, first), d_a);
-          y[p] = P::fma(P::set(static_cast<float>(sum)), m, y[p]);
-        }
-      }
-    }
-  }
-
-  // What the sums of a group start from: the products of the offset taken off.
-  [[gnu::always_inline]] static I16 start(const std::byte* block, std::size_t columns,
-                                          std::size_t begin, std::int32_t sum) {
-    if constexpr (kHasZeroPoints)
-      return P::scale_ints(F::template zero_points<P>(block, columns, begin / kStep), -sum);
-    else
-      return P::iset(-kOffset * sum);
-  }
-
-  // Adds the products of kStep columns to two chains of sums.
-  [[gnu::always_inline]] static void dot_group(const std::byte* block, std::size_t columns,
-                                               std::size_t group, const std::int8_t* a, I16& even,
-                                               I16& odd) {
-    if constexpr (requires { requires F::template kHasDotGroup<P>; }) {
-      F::template dot_group<P>(block, columns, group, a, even, odd);
-    } else {
-      F::template for_each_line<P>(
-          block, columns, group, [&](std::size_t i, Line w) __attribute__((always_inline)) {
-            I16& sum = i % 2 == 0 ? even : odd;
-            sum = dot(sum, w, P::quad(a + 4 * i));
-          });
-    }
-  }
-
-  // The hardware's own prefetch stops at every page; a step is code_lines(kStep) lines.
-  [[gnu::always_inline]] static void prefetch_group(const std::byte* block, std::size_t column) {
-    constexpr std::size_t kLines = F::code_lines(kStep);
-    const std::byte* ahead = block + F::code_lines(column) * quant::kLineBytes + kPrefetchBytes;
-    for (std::size_t i = 0; i < kLines; ++i) P::prefetch(ahead + i * quant::kLineBytes);
-  }
-
-  // Step column / kStep of a super-block asks for its share of the lines of another, scales included.
-  [[gnu::always_inline]] static void prefetch_step(const std::byte* ahead, std::size_t column) {
-    constexpr std::size_t kSteps = kSuper / kStep;
-    constexpr std::size_t kLines = (F::super_block_bytes(kSuper) / quant::kLineBytes + kSteps) / kSteps;
-    ahead += column / kStep * kLines * quant::kLineBytes;
-    for (std::size_t i = 0; i < kLines; ++i) P::prefetch_stream(ahead + i * quant::kLineBytes);
-  }
-
-  // ---- more tokens ----
   template <std::size_t kPanels>
   static void panels(const MatmulArgs& args, std::size_t panel) {
     ExpandedBlock* expanded = reinterpret_cast<ExpandedBlock*>(args.scratch);
@@ -296,7 +171,7 @@ struct IntegerMatmul {
   template <std::size_t kPanels, std::size_t kTokens>
   static void run_tile(const TileArgs& a, std::size_t n_tokens) {
     if (n_tokens == kTokens) return tile<kPanels, kTokens>(a);
-    if constexpr (kTokens > 1) run_tile<kPanels, kTokens - 1>(a, n_tokens);
+    if constexpr (kTokens > kLeastTokens) run_tile<kPanels, kTokens - 1>(a, n_tokens);
   }
 
   template <std::size_t kPanels, std::size_t kTokens>
