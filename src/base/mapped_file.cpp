@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "base/temporary.hpp"
 
@@ -138,15 +140,48 @@ MappedFile::~MappedFile() {
   ::munmap(memory, size_);
 }
 
+namespace {
+
+std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+MappedFile::Pages MappedFile::pages_of(std::size_t offset, std::size_t length) const {
+  if (heap_ || data_ == nullptr || offset >= size_) return {nullptr, 0};
+  const std::size_t begin = offset / page_bytes() * page_bytes();
+  const std::size_t end = std::min(size_, offset + std::min(length, size_ - offset));
+  return {const_cast<std::byte*>(data_ + begin), end - begin};  // NOLINT: nobody changes a byte
+}
+
 void MappedFile::advise(Advice advice, std::size_t offset, std::size_t length) const {
-  if (heap_ || data_ == nullptr || offset >= size_) return;
   static constexpr std::array<int, 5> kFlags = {MADV_SEQUENTIAL, MADV_RANDOM, MADV_WILLNEED,
                                                 MADV_DONTNEED, MADV_HUGEPAGE};
-  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t begin = offset / page * page;
-  const std::size_t end = std::min(size_, offset + std::min(length, size_ - offset));
-  void* memory = const_cast<std::byte*>(data_ + begin);  // NOLINT: madvise changes no byte
-  ::madvise(memory, end - begin, kFlags[static_cast<std::size_t>(advice)]);
+  const Pages pages = pages_of(offset, length);
+  if (pages.bytes != 0) ::madvise(pages.begin, pages.bytes, kFlags[static_cast<std::size_t>(advice)]);
+}
+
+void MappedFile::populate(std::size_t offset, std::size_t length) const {
+  const Pages pages = pages_of(offset, length);
+  if (pages.bytes == 0) return;
+#if defined(MADV_POPULATE_READ)
+  if (::madvise(pages.begin, pages.bytes, MADV_POPULATE_READ) == 0) return;
+#endif
+  for (std::size_t at = 0; at < pages.bytes; at += page_bytes())  // Linux before 5.14
+    static_cast<void>(*static_cast<const volatile std::byte*>(static_cast<const std::byte*>(pages.begin) + at));
+}
+
+std::size_t MappedFile::resident_bytes() const {
+  if (heap_) return size_;
+  constexpr std::size_t kPagesAtOnce = 1 << 16;
+  std::vector<unsigned char> in_memory(kPagesAtOnce);
+  std::size_t resident = 0;
+  for (std::size_t at = 0; at < size_; at += kPagesAtOnce * page_bytes()) {
+    const Pages pages = pages_of(at, kPagesAtOnce * page_bytes());
+    if (::mincore(pages.begin, pages.bytes, in_memory.data()) != 0) return resident;
+    for (std::size_t page = 0; page * page_bytes() < pages.bytes; ++page)
+      if ((in_memory[page] & 1U) != 0) resident += std::min(page_bytes(), pages.bytes - page * page_bytes());
+  }
+  return resident;
 }
 
 void install_mapping_fault_handler() {

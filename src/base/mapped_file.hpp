@@ -25,12 +25,23 @@ class MappedFile {
   // madvise over a part; a hint, errors are ignored.
   enum class Advice { sequential, random, will_need, dont_need, huge_pages };
   void advise(Advice advice, std::size_t offset, std::size_t length) const;
+  // Brings a part into memory and into this process's page tables now, so that no page fault is left for later.
+  void populate(std::size_t offset, std::size_t length) const;
+  // How much of the file is in memory, as far as the system says.
+  std::size_t resident_bytes() const;
 
  private:
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   bool heap_ = false;  // read into memory instead of mapped
+
+  // The whole pages that hold a part of the file.
+  struct Pages {
+    void* begin;
+    std::size_t bytes;
+  };
+  Pages pages_of(std::size_t offset, std::size_t length) const;
 };
 
 // Installs the SIGBUS handler: a fault inside a MappedFile prints one line "model file changed while in

@@ -1,5 +1,7 @@
 #include "engine/report.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -134,6 +136,16 @@ std::uint64_t peak_rss_bytes() {
   return 0;
 }
 
+void collect_memory(Timings& timings, const model::Model& model) {
+  timings.peak_rss_bytes = peak_rss_bytes();
+  timings.weight_file_bytes = model.weights.file().bytes().size();
+  timings.weights_resident_bytes = model.weights.file().resident_bytes();
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
+  timings.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
+  timings.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+}
+
 Timings collect_timings(const model::Model& model, Session& session) {
   Timings t;
   t.phases = session.times();
@@ -153,7 +165,7 @@ Timings collect_timings(const model::Model& model, Session& session) {
   t.cache.scales += source.scales;
   t.cache.rounding += source.rounding;
   t.cache.metadata += source.metadata;
-  t.peak_rss_bytes = peak_rss_bytes();
+  collect_memory(t, model);
   return t;
 }
 
@@ -197,6 +209,10 @@ std::string timings_text(const Timings& t) {
   if (t.experts.worst > 0)
     out << "experts   busiest has " << fixed(t.experts.mean, 2) << " x the mean load, "
         << fixed(t.experts.worst, 2) << " in layer " << t.experts.worst_layer << " of those with experts\n";
+  if (t.weight_file_bytes > 0)
+    out << "weights   " << base::human_bytes(t.weight_file_bytes) << ", "
+        << fixed(100 * static_cast<double>(t.weights_resident_bytes) / static_cast<double>(t.weight_file_bytes), 0)
+        << " % in memory; page faults " << t.minor_faults << " minor, " << t.major_faults << " major\n";
   out << "peak RSS  " << base::human_bytes(t.peak_rss_bytes) << ", KV cache "
       << base::human_bytes(t.cache.payload + t.cache.scales) << " (blocks "
       << base::human_bytes(t.cache.payload + t.cache.scales + t.cache.rounding) << ")\n";
@@ -224,6 +240,9 @@ std::string timings_json(const Timings& t) {
       << ", \"decode_bytes_per_s\": " << effective_bandwidth(t)
       << ", \"read_bytes_per_s\": " << t.read_bandwidth
       << ", \"peak_rss_bytes\": " << t.peak_rss_bytes
+      << ", \"weight_file_bytes\": " << t.weight_file_bytes
+      << ", \"weights_resident_bytes\": " << t.weights_resident_bytes
+      << ", \"minor_faults\": " << t.minor_faults << ", \"major_faults\": " << t.major_faults
       << ", \"cache_payload_bytes\": " << t.cache.payload
       << ", \"cache_scale_bytes\": " << t.cache.scales
       << ", \"cache_rounding_bytes\": " << t.cache.rounding

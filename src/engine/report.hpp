@@ -25,6 +25,8 @@ struct Timings {
   std::uint64_t cache_bytes_per_token = 0;   // read by one decode step, at the mean length
   double read_bandwidth = 0;                 // bytes/s measured (limits.hpp); 0: not measured
   std::uint64_t peak_rss_bytes = 0;
+  std::uint64_t weight_file_bytes = 0, weights_resident_bytes = 0;  // of the file; of it in memory now
+  std::uint64_t minor_faults = 0, major_faults = 0;                 // page faults of this process so far
   model::CacheBytes cache{};
   ExpertLoad experts{};
 };
@@ -35,7 +37,7 @@ std::uint64_t weight_bytes_per_token(const model::Model& model);
 // Most memory that this process held at once; 0 where the system does not say.
 std::uint64_t peak_rss_bytes();
 
-// Fills the parts that follow from the session: phases, bytes, peak RSS of this process.
+// Fills the parts that follow from the session: phases, bytes, peak RSS and page faults of this process.
 Timings collect_timings(const model::Model& model, Session& session);
 
 // Value below which the fraction `p` of the samples lies (nearest rank); 0 without samples.

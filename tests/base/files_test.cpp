@@ -100,3 +100,20 @@ TEST_CASE("files are written, padded, patched and replaced atomically") {
   CHECK(read_text_file(dir.path / "f", 99) == "new");
   CHECK_THROWS_WITH(OutputFile("/dev/full/x"), Catch::Contains("cannot create"));
 }
+
+TEST_CASE("a mapping is in memory once it is populated, whatever part is named") {
+  const TempDir dir;
+  const std::string text(3 * 65536 + 17, 'x');
+  put(dir.path / "file", text);
+  const MappedFile file(dir.path / "file");
+  file.populate(0, text.size());
+  CHECK(file.resident_bytes() == text.size());
+  file.populate(5, 1);
+  file.populate(text.size() - 1, 1000);  // beyond the end: what there is
+  file.populate(text.size() + 4096, 1);
+  CHECK(file.resident_bytes() == text.size());
+  put(dir.path / "empty", "");
+  const MappedFile empty(dir.path / "empty");
+  empty.populate(0, 1);
+  CHECK(empty.resident_bytes() == 0);
+}

@@ -54,4 +54,23 @@ TEST_CASE("no heap allocation in twenty decode steps", "[allocation]") {
   CHECK(allocations.load() > 0);  // the counter counts
 }
 
+TEST_CASE("scratch memory grows with the length of the cache, not with its square", "[allocation]") {
+  std::vector<Variant> variants = all_variants();
+  for (Variant& variant : sparse_variants()) variants.push_back(std::move(variant));
+  for (const Variant& variant : variants) {
+    const TinyModel tiny = make_model(variant.contract, "q8");
+    base::ThreadPool pool(2);
+    const auto scratch_at = [&](std::size_t max_tokens) {
+      model::KvCache cache(*tiny.model, {kernels::CacheType::int8, kernels::CacheType::int8, 1, max_tokens});
+      return model::Runner(*tiny.model, cache, pool, 64, 100).scratch_bytes();
+    };
+    const std::size_t short_one = scratch_at(1024), middle = scratch_at(16896), long_one = scratch_at(32768);
+    INFO(variant.name << ": " << short_one << " bytes at 1,024 tokens, " << middle << ", " << long_one << " at 32,768");
+    CHECK(short_one <= middle);
+    CHECK(long_one - middle <= (middle - short_one) * 11 / 10 + 4096);
+    // A row of scores of every token of a chunk, and a state per tile and head, are the most that a key may cost.
+    CHECK(long_one - short_one <= (32768 - 1024) * (64 * sizeof(float) * 3 + 1024));
+  }
+}
+
 }  // namespace quern::tests

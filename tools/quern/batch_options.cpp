@@ -14,9 +14,9 @@ namespace quern::tool {
 namespace {
 
 // Where work is done, not what comes of it.
-constexpr std::array<std::string_view, 15> kWithoutEffect = {
+constexpr std::array<std::string_view, 16> kWithoutEffect = {
     "help", "model", "threads", "isa", "ubatch-size", "parallel", "input", "output-file",
-    "resume", "overwrite", "quiet", "progress", "deterministic", "input-format", "sync-every"};
+    "resume", "overwrite", "quiet", "progress", "deterministic", "input-format", "sync-every", "prefault"};
 constexpr std::array<std::string_view, 6> kFiles = {"system-file", "grammar-file", "json-schema-file",
                                                     "stop-file", "ban-file", "chat-template-file"};
 

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/mapped_file.hpp"
+#include "base/round_up.hpp"
 #include "base/strings.hpp"
 #include "kernels/select.hpp"
 
@@ -57,6 +58,7 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--ubatch-size", options.prefill_chunk, "-ub: prompt tokens computed at once (512)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
       ->type_name("N");
+  app.add_flag("--prefault", options.prefault, "read all weights into memory before the first token");
   app.add_flag("--deterministic", options.deterministic, "never trade bits for speed: latent attention in one form for any chunk");
 }
 
@@ -69,6 +71,17 @@ void add_cache_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--cache-type-v", options.v_type, "-ctv: as --cache-type-k (int8)")->type_name("TYPE");
 }
 
+namespace {
+
+// Page faults of the weights taken now, by all threads.
+void prefault(const base::MappedFile& file, base::ThreadPool& pool) {
+  constexpr std::size_t kPart = std::size_t{4} << 20;
+  auto work = [&](std::size_t begin, std::size_t end, std::size_t) { file.populate(begin * kPart, (end - begin) * kPart); };
+  pool.parallel_for(base::divide_up(file.bytes().size(), kPart), 1, work);
+}
+
+}  // namespace
+
 LoadedModel load_model(const ModelOptions& options) {
   LoadedModel loaded;
   const Clock::time_point start = Clock::now();
@@ -76,6 +89,9 @@ LoadedModel load_model(const ModelOptions& options) {
   loaded.model = model::Model::load(options.model, kernels);
   loaded.pool = std::make_unique<base::ThreadPool>(options.threads == 0 ? base::default_thread_count()
                                                                         : options.threads);
+  const base::MappedFile& file = loaded.model->weights.file();
+  file.advise(base::MappedFile::Advice::huge_pages, 0, file.bytes().size());
+  if (options.prefault) prefault(file, *loaded.pool);
   loaded.load_seconds = seconds_since(start);
   const Clock::time_point tokenizer_start = Clock::now();
   const contract::TokenizerDescription& description = loaded.model->contract.tokenizer;

@@ -23,6 +23,7 @@ struct ModelOptions {
   std::size_t context = 0;         // 0 = the model's
   std::size_t prefill_chunk = 512;
   std::string k_type = "int8", v_type = "int8";
+  bool prefault = false;           // all weights into memory before the first token
   bool deterministic = false;      // latent attention in one form, whatever the chunk
 };
 void add_model_options(CLI::App& app, ModelOptions& options);
