@@ -4,6 +4,7 @@
 
 #include "attention_cases.hpp"
 #include "catch.hpp"
+#include "kernels/sample.hpp"
 
 namespace quern::kernels {
 namespace {
@@ -47,10 +48,18 @@ std::vector<AttentionCase> cases() {
   return all;
 }
 
+// Under sampling every pair of types has some of the cases, and the pairs of one type have them all together.
 std::vector<AttentionCase> cases_of(CacheType k_type, CacheType v_type) {
-  std::vector<AttentionCase> all = cases();
-  for (AttentionCase& c : all) c.k_type = k_type, c.v_type = v_type;
-  return all;
+  const std::vector<AttentionCase> all = cases();
+  const auto k = static_cast<std::size_t>(k_type), v = static_cast<std::size_t>(v_type);
+  constexpr std::size_t kTypes = std::size(kCacheTypes);
+  std::vector<AttentionCase> taken;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!sampled(i + v + 3 * ((k + kTypes - v) % kTypes))) continue;
+    taken.push_back(all[i]);
+    taken.back().k_type = k_type, taken.back().v_type = v_type;
+  }
+  return taken;
 }
 
 }  // namespace

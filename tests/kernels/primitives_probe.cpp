@@ -50,6 +50,34 @@ struct ProbeOps {
     put(out, kReduceAdd, P::set(P::reduce_add(a)));
     put(out, kReduceMax, P::set(P::reduce_max(a)));
     put(out, kFloatBits, P::bits_float(P::float_bits(a)));
+    reduce_eight(a, b, c, out);
+    times_power(in, out);
+  }
+
+  // No NaN, no -0: the order of comparisons is an ISA's own.
+  static void reduce_eight(V16 a, V16 b, V16 c, ProbeOutput& out) {
+    V16 eight[8] = {a, b, c, P::sub(P::zero(), a), P::sub(P::zero(), b), P::sub(P::zero(), c), P::add(a, b), P::sub(a, c)};
+    for (V16& x : eight) x = P::max(P::add(x, P::zero()), P::set(-1e30f));
+    float lanes[16] = {};
+    if constexpr (requires { P::reduce_max8(eight); })
+      P::store(lanes, P::reduce_max8(eight));
+    else
+      for (int i = 0; i < 8; ++i) lanes[i] = P::reduce_max(eight[i]);
+    for (int i = 8; i < 16; ++i) lanes[i] = 0.0f;
+    put(out, kReduceMax8, P::load(lanes));
+  }
+  // As ops/exp.hpp has it: of values in [1, 2), down to where all bits are lost.
+  static void times_power(const ProbeInput& in, ProbeOutput& out) {
+    const I16 mantissa = P::iand(P::float_bits(P::load(in.a)), P::iset(0x7fffff));
+    const V16 x = P::bits_float(P::ior(mantissa, P::iset(0x3f800000)));
+    const V16 n = P::to_float(P::iadd(P::load_i8(in.line), P::iset(-24)));
+    if constexpr (requires { P::times_power(x, n); }) {
+      put(out, kTimesPower, P::times_power(x, n));
+    } else {
+      const V16 half = P::to_float(P::to_int(P::mul(n, P::set(0.5f))));
+      const V16 first = P::exp2i(P::to_int(half)), second = P::exp2i(P::to_int(P::sub(n, half)));
+      put(out, kTimesPower, P::mul(P::mul(x, first), second));
+    }
   }
 
   static void integers(const ProbeInput& in, ProbeOutput& out) {
@@ -68,6 +96,11 @@ struct ProbeOps {
     put(out, kLoadU8, P::load_u8(reinterpret_cast<const std::uint8_t*>(in.line)));
     put(out, kExp2i, P::exp2i(P::iadd(P::iand(bytes, P::iset(127)), P::iset(-64))));
     P::store_i8(reinterpret_cast<std::int8_t*>(out.row[kStoreI8]), bytes);
+    const I16 unsigned_bytes = P::load_u8(reinterpret_cast<const std::uint8_t*>(in.line));
+    if constexpr (requires { P::kUnsignedShares; })
+      P::store_u8(out.row[kStoreU8], unsigned_bytes);
+    else
+      __builtin_memcpy(out.row[kStoreU8], in.line, 16);
   }
 
   // Table entries picked by the low (high) nibbles and one id per row.
@@ -86,6 +119,20 @@ struct ProbeOps {
         bytes[i] = static_cast<std::uint8_t>(in.table[16 * id + u]);
       }
       return P::load_line(reinterpret_cast<const std::byte*>(bytes));
+    }
+  }
+
+  // Signed weights times unsigned bytes; in plain integers where an ISA has no such product.
+  static void shares(const ProbeInput& in, Line w, I16 acc, ProbeOutput& out) {
+    std::int8_t four[4];
+    for (int k = 0; k < 4; ++k) four[k] = static_cast<std::int8_t>(2 * in.activation[k]);
+    if constexpr (requires { P::kUnsignedShares; }) {
+      put(out, kDot4Shares, P::dot4_shares(acc, w, P::quad(four)));
+    } else {
+      std::int32_t sums[16];
+      P::istore(sums, acc);
+      for (int i = 0; i < 64; ++i) sums[i / 4] += in.line[i] * static_cast<std::uint8_t>(four[i % 4]);
+      put(out, kDot4Shares, P::iload(sums));
     }
   }
 
@@ -116,6 +163,11 @@ struct ProbeOps {
     put(out, kLookup16, picked);
     const Line scales = P::lookup16(kEighths, P::row_high_nibbles(bytes));
     put(out, kScaleEighths, P::scale_eighths(picked, P::scale_line(scales)));
+    if constexpr (P::kHasDotEighths)
+      put(out, kDot4Eighths, P::dot4_eighths(acc, picked, P::scale_line(scales), P::quad(in.activation)));
+    else
+      put(out, kDot4Eighths, P::dot4(acc, P::scale_eighths(picked, P::scale_line(scales)), in.activation));
+    shares(in, w, acc, out);
     put(out, kLookup256Low, lookup256(in, w, true));
     put(out, kLookup256High, lookup256(in, w, false));
   }

@@ -39,6 +39,8 @@ enum ProbeRow : std::size_t {
   kSelectLess,
   kReduceAdd,
   kReduceMax,
+  kReduceMax8,
+  kTimesPower,
   kIntAdd,
   kIntAnd,
   kIntOr,
@@ -51,11 +53,14 @@ enum ProbeRow : std::size_t {
   kExp2i,
   kIntReduce,
   kStoreI8,
+  kStoreU8,
   kLoadI8,
   kLoadU8,
   kDot4,
   kDot4Unsigned,
   kDot4Biased,
+  kDot4Shares,
+  kDot4Eighths,
   kLowNibbles,
   kHighNibbles,
   kOrLine,
@@ -83,7 +88,9 @@ struct Probe {
 };
 
 // One per instruction set of cmake/isa.cmake that this build has.
-extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avxvnni_emulated, probe_avx512, probe_avx512vnni, probe_zen4,
-    probe_amx, probe_amx_emulated, probe_neon, probe_neon_i8mm;
+extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avx512, probe_avx512vnni, probe_zen4, probe_amx,
+    probe_neon, probe_neon_i8mm;
+extern const Probe probe_avxvnni_emulated, probe_avx512_emulated, probe_avx512vnni_emulated, probe_zen4_emulated,
+    probe_amx_emulated;
 
 }  // namespace quern::kernels

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "kernels/sample.hpp"
 
 namespace {
 
@@ -110,6 +111,8 @@ TEST_CASE("the ISAs covered are printed, and QUERN_REQUIRE_ISA makes a missing o
   for (const IsaInfo& isa : tested_isas())
     if (isa.supported) covered += " " + isa.name;
   std::printf("covered ISAs:%s\n", covered.c_str());
+  if (sample_step() > 1)
+    std::printf("one in %zu of the cases, some of every format, cache type and mechanism\n", sample_step());
   const char* required = std::getenv("QUERN_REQUIRE_ISA");
   if (required == nullptr) return;
   std::string word;

@@ -1,5 +1,7 @@
 """Every fixture of tests/data/fixtures through the command line: f32 logits against the reference
-implementation, token by token = one prefill, threads and chunks in bits, greedy ids where the margin allows."""
+implementation, token by token = one prefill, threads and chunks in bits, greedy ids where the margin allows.
+QUERN_FIXTURES="llama2 bert": these alone."""
+import os
 import pathlib
 import tempfile
 
@@ -55,7 +57,8 @@ def close(name, got, want):
 
 def main():
     root, covered = SOURCE / "tests/data/fixtures", []
-    for fixture in sorted(p for p in root.iterdir() if p.is_dir()):
+    chosen = os.environ.get("QUERN_FIXTURES", "").split()
+    for fixture in sorted(p for p in root.iterdir() if p.is_dir() and (not chosen or p.name in chosen)):
         check((fixture / "expected.safetensors").exists(), f"{fixture.name} has no expected.safetensors")
         expected = load_file(str(fixture / "expected.safetensors"))
         with tempfile.TemporaryDirectory() as name:

@@ -10,6 +10,7 @@ import sys
 BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else pathlib.Path("build-release").resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 QUERN, CONVERT = BUILD / "quern", BUILD / "quern-convert"
+EMULATOR = os.environ.get("QUERN_EMULATOR", "").split()  # before the programs: "qemu-aarch64 -cpu max"
 
 
 def skip(reason):
@@ -42,6 +43,8 @@ def smollm2_gguf():
 
 def run(*arguments, expect=0, stdin=None, timeout=600, env=None):
     """Runs a program; returns its result, fails the test on another exit code than `expect`."""
+    if arguments[0] in (QUERN, CONVERT):
+        arguments = (*EMULATOR, *arguments)
     arguments = [str(a) for a in arguments]
     result = subprocess.run(arguments, capture_output=True, timeout=timeout, input=stdin,
                             env={**os.environ, **(env or {})})
