@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tiny random encoders with heads and a tokenizer, and what the reference implementation says of texts.
+"""Tiny random encoders, decoders and encoder-decoders with heads and a tokenizer, and what the reference
+implementation says of texts.
 
-usage: make_encoder_goldens.py OUT      writes OUT/NAME/{config.json, model.safetensors, tokenizer.json, ...} and
+usage: make_encoder_goldens.py OUT [NAME...]      writes OUT/NAME/{config.json, model.safetensors, tokenizer.json, ...} and
 OUT/NAME/expected.json: ids, token types and probabilities (of every label, or the best fillings of each mask).
 
 Needs torch and transformers; tests/tools/encoders.py holds quern to the result."""
@@ -11,8 +12,9 @@ import sys
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import (BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertForSequenceClassification, BertForTokenClassification,
-                          BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification)
+from transformers import (BartConfig, BartForQuestionAnswering, BartForSequenceClassification, BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertForSequenceClassification, BertForTokenClassification,
+                          BertModel, GPT2Config, GPT2ForQuestionAnswering, LlamaConfig, LlamaForQuestionAnswering, LlamaForSequenceClassification,
+                          T5Config, T5ForQuestionAnswering, T5ForSequenceClassification, T5ForTokenClassification, PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification)
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ("the a cat dog man woman sleeps runs eats on in under mat house park is was not fine bad film paris capital "
@@ -77,15 +79,25 @@ def classified(model, tok, texts, types, activation):
     return cases
 
 
+def padded(model, tok, texts):
+    """Ids with padding behind them, in front, and alone: the reference reads the last token that is none."""
+    cases = []
+    for text, item in zip(texts, encoded(tok, texts)):
+        for ids in (item["input_ids"] + [0, 0, 0], [0, 0] + item["input_ids"] + [0], [0, 0, 0], item["input_ids"][:3] + [0] + item["input_ids"][3:]):
+            p = torch.softmax(logits_of(model, {"input_ids": ids}, False).logits[0], -1)
+            cases.append({"text": None, "ids": ids, "probabilities": p.tolist()})
+    return cases
+
+
 QUESTIONS = [["Who sleeps on the mat?", "The cat sleeps on the mat, the dog runs in the park."],
              ["What is red?", "A man was in a blue house. The red house was green!"], ["who", "man"]]
 
 
-def answered(model, tok, longest=15, best=3):
+def answered(model, tok, types, longest=15, best=3):
     """The best spans of the second text: begins and ends are softmaxed over it and the first token."""
     cases = []
     for pair, item in zip(QUESTIONS, encoded(tok, QUESTIONS)):
-        found = logits_of(model, item, True)
+        found = logits_of(model, item, types)
         context = torch.tensor([part == 1 for part in tok(*pair).sequence_ids()])
         counts = context.clone()
         counts[0] = True
@@ -121,6 +133,12 @@ def embedded(model, tok):
 
 def main():
     root, tok = pathlib.Path(sys.argv[1]), tokenizer()
+    chosen = sys.argv[2:]
+    ends = {"pad_token_id": 0, "bos_token_id": VOCABULARY["[CLS]"], "eos_token_id": VOCABULARY["[SEP]"]}
+    llama = lambda **more: LlamaConfig(**SIZES, **ends, num_key_value_heads=2, **more)
+    t5 = lambda **more: T5Config(vocab_size=len(VOCABULARY), d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0, **ends, **more)
+    bart = lambda **more: BartConfig(vocab_size=len(VOCABULARY), d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+                                     encoder_ffn_dim=48, decoder_ffn_dim=40, max_position_embeddings=64, decoder_start_token_id=ends["eos_token_id"], **ends, **more)
     labels = lambda names: {"id2label": dict(enumerate(names)), "label2id": {n: i for i, n in enumerate(names)}}
     bert = lambda **more: BertConfig(**SIZES, **more)
     checkpoints = {
@@ -134,19 +152,30 @@ def main():
         "answers": BertForQuestionAnswering(bert()),
         "no-types": RobertaForSequenceClassification(RobertaConfig(**SIZES, type_vocab_size=1, pad_token_id=0,
                                                                    **labels(["yes", "no"]))),
+        "decoder-texts": LlamaForSequenceClassification(llama(**labels(["good", "bad", "neither"]))),
+        "decoder-answers": LlamaForQuestionAnswering(llama()),
+        "decoder-answers-gpt2": GPT2ForQuestionAnswering(GPT2Config(vocab_size=len(VOCABULARY), n_embd=32, n_layer=2, n_head=4, n_positions=64, **ends)),
+        "t5-texts": T5ForSequenceClassification(t5(**labels(["good", "bad", "neither"]))),
+        "t5-tokens": T5ForTokenClassification(t5(**labels(["O", "B-X", "I-X"]))),
+        "t5-answers": T5ForQuestionAnswering(t5()),
+        "bart-texts": BartForSequenceClassification(bart(**labels(["yes", "no", "perhaps"]))),
+        "bart-answers": BartForQuestionAnswering(bart()),
     }
     for name, model in checkpoints.items():
+        if chosen and name not in chosen: continue
+        types = not name.startswith(("no-types", "decoder-", "t5-", "bart-"))
         out = root / name
         save(shaken(model), out, tok)
         if name == "fill":
             cases = filled(model, tok)
         elif name == "embed":
             cases = embedded(model, tok)
-        elif name == "answers":
-            cases = answered(model, tok)
+        elif "answers" in name:
+            cases = answered(model, tok, types)
         else:
-            texts = TEXTS + (PAIRS if name in ("sequence", "regression") else [])
-            cases = classified(model, tok, texts, name != "no-types", {"regression": "sigmoid", "multi-label": "sigmoid", "values": "none"}.get(name, "softmax"))
+            texts = TEXTS + (PAIRS if name in ("sequence", "regression", "bart-texts") else [])
+            cases = classified(model, tok, texts, types, {"regression": "sigmoid", "multi-label": "sigmoid", "values": "none"}.get(name, "softmax"))
+        if name == "decoder-texts": cases += padded(model, tok, TEXTS[:2])
         (out / "expected.json").write_text(json.dumps(cases) + "\n")
         print(name, sum(p.numel() for p in model.parameters()), "parameters,", len(cases), "cases")
 

@@ -22,6 +22,9 @@ FIXTURES = {
                      encoder_ffn_dim=8, max_position_embeddings=128, scale_embedding=True), 80, "BartForCausalLM"),
     "t5-encoder": ("t5", variants.HIDDEN, dict(vocab_size=131, d_model=60, d_kv=14, d_ff=90, num_layers=2, num_heads=5, relative_attention_num_buckets=12,
                    relative_attention_max_distance=37, feed_forward_proj="gated-gelu", pad_token_id=0, eos_token_id=1), 80, "T5EncoderModel"),
+    # A window of both sides, half as wide as the configuration says, beside layers without one.
+    "gemma3-encoder": ("gemma3_text", variants.HIDDEN, dict(BASE, vocab_size=323, hidden_size=40, intermediate_size=56, num_hidden_layers=7, num_attention_heads=4, num_key_value_heads=1, head_dim=16,
+                       max_position_embeddings=128, sliding_window=11, query_pre_attn_scalar=18, use_bidirectional_attention=True), 80, "Gemma3TextModel"),
     # A branch is added to its normed input.
     "bloom-normed": ("bloom", variants.CAUSAL, dict(BASE, hidden_size=60, n_layer=3, n_head=5, apply_residual_connection_post_layernorm=True), 80, None),
     # Its input holds the padding id.

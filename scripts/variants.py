@@ -63,68 +63,112 @@ VARIANTS = {
         dict(num_key_value_heads=6), dict(num_key_value_heads=1), dict(rope_parameters=rope(rope_type="linear", factor=2.5)),
         dict(rope_parameters=LLAMA3), dict(rope_parameters=YARN), dict(rope_parameters=dict(YARN, beta_fast=16.0, beta_slow=2.0, attention_factor=1.2)),
         dict(rope_parameters=rope(rope_type="dynamic", factor=2.0), max_position_embeddings=48),
-        dict(hidden_act="gelu"), dict(rms_norm_eps=1e-3)]),
-    "mistral": ("mistral", CAUSAL, LL, [dict(sliding_window=None), dict(sliding_window=7), dict(head_dim=20, sliding_window=33)]),
+        dict(hidden_act="gelu"), dict(rms_norm_eps=1e-3),
+        dict(rope_parameters=dict(longrope(12, n=128))), dict(rope_parameters=rope(rope_type="dynamic", factor=3.0), max_position_embeddings=200), dict(hidden_act="gelu_pytorch_tanh", mlp_bias=True, attention_bias=True),
+        dict(hidden_act="relu", num_attention_heads=9, num_key_value_heads=3, hidden_size=45, head_dim=14), dict(rope_parameters=dict(YARN, mscale=0.8, mscale_all_dim=0.5)), dict(rope_parameters=dict(YARN, truncate=False))]),
+    "mistral": ("mistral", CAUSAL, LL, [dict(sliding_window=None), dict(sliding_window=7), dict(head_dim=20, sliding_window=33),
+        dict(rope_parameters=YARN, sliding_window=20), dict(num_key_value_heads=1, head_dim=8, sliding_window=None, tie_word_embeddings=True), dict(hidden_act="gelu", sliding_window=1)]),
     "qwen2": ("qwen2", CAUSAL, LL, [{}, dict(use_sliding_window=True, sliding_window=9, max_window_layers=1),
               dict(tie_word_embeddings=True, num_key_value_heads=6),
-              dict(layer_types=["sliding_attention", "full_attention", "sliding_attention"], use_sliding_window=True, sliding_window=11)]),
+              dict(layer_types=["sliding_attention", "full_attention", "sliding_attention"], use_sliding_window=True, sliding_window=11),
+        dict(rope_parameters=YARN, use_sliding_window=True, sliding_window=9, max_window_layers=3), dict(use_sliding_window=False, sliding_window=9, max_window_layers=1), dict(use_sliding_window=True, sliding_window=5, max_window_layers=0, num_key_value_heads=1)]),
     "qwen3": ("qwen3", CAUSAL, dict(LL, head_dim=20), [{}, dict(attention_bias=True), dict(tie_word_embeddings=True),
-              dict(use_sliding_window=True, sliding_window=9, max_window_layers=2)]),
-    "glm": ("glm", CAUSAL, dict(LL, head_dim=12), [{}, dict(attention_bias=True), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"), head_dim=20)]),
-    "glm4": ("glm4", CAUSAL, dict(LL, head_dim=12), [{}, dict(attention_bias=True, head_dim=16)]),
-    "gemma": ("gemma", CAUSAL, dict(LL, head_dim=20), [{}, dict(num_key_value_heads=1), dict(hidden_act="gelu")]),
+              dict(use_sliding_window=True, sliding_window=9, max_window_layers=2),
+        dict(layer_types=["full_attention", "sliding_attention", "full_attention"], use_sliding_window=True, sliding_window=6), dict(rope_parameters=YARN, num_key_value_heads=1), dict(hidden_act="gelu_new", head_dim=8)]),
+    "glm": ("glm", CAUSAL, dict(LL, head_dim=12), [{}, dict(attention_bias=True), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"), head_dim=20),
+        dict(rope_parameters=dict(YARN, partial_rotary_factor=0.5), head_dim=16), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default"), head_dim=10, num_key_value_heads=1), dict(tie_word_embeddings=True)]),
+    "glm4": ("glm4", CAUSAL, dict(LL, head_dim=12), [{}, dict(attention_bias=True, head_dim=16),
+        dict(rope_parameters=rope(partial_rotary_factor=0.25, rope_type="linear", factor=3.0), head_dim=16)]),
+    "gemma": ("gemma", CAUSAL, dict(LL, head_dim=20), [{}, dict(num_key_value_heads=1), dict(hidden_act="gelu"),
+        dict(tie_word_embeddings=False), dict(hidden_act="silu", hidden_activation="silu"), dict(rope_parameters=rope(rope_type="linear", factor=2.0))]),
     "gemma2": ("gemma2", CAUSAL, dict(LL, head_dim=20, sliding_window=9, query_pre_attn_scalar=18), [{}, dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None, num_hidden_layers=5),
-               dict(attention_bias=True)]),
+               dict(attention_bias=True),
+        dict(layer_types=["full_attention", "full_attention", "sliding_attention"]), dict(attn_logit_softcapping=None, final_logit_softcapping=None, query_pre_attn_scalar=7), dict(tie_word_embeddings=False, hidden_activation="gelu")]),
     "gemma3": ("gemma3_text", CAUSAL, dict(LL, head_dim=20, sliding_window=9, query_pre_attn_scalar=18, num_hidden_layers=7), [{}, dict(num_hidden_layers=2),
                dict(layer_types=["full_attention", "sliding_attention", "full_attention"], num_hidden_layers=3),
-               dict(rope_parameters={"sliding_attention": rope(1e4), "full_attention": rope(1e6, rope_type="linear", factor=8.0)})]),
+               dict(rope_parameters={"sliding_attention": rope(1e4), "full_attention": rope(1e6, rope_type="linear", factor=8.0)}),
+        dict(attn_logit_softcapping=30.0, final_logit_softcapping=20.0), dict(tie_word_embeddings=False, attention_bias=True), dict(num_key_value_heads=1, sliding_window_pattern=3, num_hidden_layers=6)]),
+    "gemma3encoder": ("gemma3_text", HIDDEN, dict(LL, head_dim=20, sliding_window=9, query_pre_attn_scalar=18, num_hidden_layers=7, use_bidirectional_attention=True), [
+        {}, dict(sliding_window=12, layer_types=["sliding_attention", "full_attention", "sliding_attention"], num_hidden_layers=3), dict(attention_bias=True, num_key_value_heads=1, rope_parameters={"sliding_attention": rope(1e4), "full_attention": rope(1e6, rope_type="linear", factor=8.0)}),
+        dict(use_bidirectional_attention=False)], "Gemma3TextModel"),
     "phi3": ("phi3", CAUSAL, dict(LL, pad_token_id=0), [{}, dict(sliding_window=8), dict(rope_parameters=dict(longrope(12), partial_rotary_factor=1.0), original_max_position_embeddings=64),
-             dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default"))]),
-    "olmo2": ("olmo2", CAUSAL, LL, [{}, dict(attention_bias=True), dict(num_key_value_heads=6, tie_word_embeddings=True)]),
-    "olmo": ("olmo", CAUSAL, LL, [{}, dict(clip_qkv=0.5)]),
-    "cohere": ("cohere", CAUSAL, LL, [{}, dict(use_qk_norm=True), dict(attention_bias=True, logit_scale=0.3)]),
-    "cohere2": ("cohere2", CAUSAL, dict(LL, sliding_window=9, num_hidden_layers=5), [{}]),
-    "granite": ("granite", CAUSAL, LL, [dict(embedding_multiplier=3.0, attention_multiplier=0.2, residual_multiplier=0.7, logits_scaling=2.0), dict(attention_bias=True, mlp_bias=True)]),
+             dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")),
+        dict(rope_parameters=dict(longrope(8), partial_rotary_factor=0.75), original_max_position_embeddings=64), dict(rope_parameters=dict(longrope(12, n=128), partial_rotary_factor=1.0), original_max_position_embeddings=128),
+             dict(rope_parameters=dict(longrope(6), partial_rotary_factor=0.5), original_max_position_embeddings=64, tie_word_embeddings=True, num_key_value_heads=1), dict(rope_parameters=dict(YARN, partial_rotary_factor=1.0)), dict(hidden_act="gelu")]),
+    "olmo2": ("olmo2", CAUSAL, LL, [{}, dict(attention_bias=True), dict(num_key_value_heads=6, tie_word_embeddings=True),
+        dict(rope_parameters=YARN), dict(num_key_value_heads=1)]),
+    "olmo": ("olmo", CAUSAL, LL, [{}, dict(clip_qkv=0.5),
+        dict(attention_bias=True, tie_word_embeddings=True), dict(num_key_value_heads=1, rope_parameters=rope(rope_type="dynamic", factor=2.0), max_position_embeddings=40)]),
+    "cohere": ("cohere", CAUSAL, LL, [{}, dict(use_qk_norm=True), dict(attention_bias=True, logit_scale=0.3),
+        dict(rope_parameters=rope(rope_type="linear", factor=2.0), tie_word_embeddings=False), dict(num_key_value_heads=6, use_qk_norm=True, attention_bias=True)]),
+    "cohere2": ("cohere2", CAUSAL, dict(LL, sliding_window=9, num_hidden_layers=5), [{},
+        dict(layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]), dict(sliding_window_pattern=2, attention_bias=True), dict(logit_scale=0.5, tie_word_embeddings=False, head_dim=12)]),
+    "granite": ("granite", CAUSAL, LL, [dict(embedding_multiplier=3.0, attention_multiplier=0.2, residual_multiplier=0.7, logits_scaling=2.0), dict(attention_bias=True, mlp_bias=True),
+        dict(embedding_multiplier=0.5, attention_multiplier=1.3, residual_multiplier=1.2, logits_scaling=0.5, num_key_value_heads=1, tie_word_embeddings=True), dict(rope_parameters=YARN)]),
     "smollm3": ("smollm3", CAUSAL, dict(LL, num_hidden_layers=5), [{}, dict(no_rope_layers=[1, 0, 1, 0, 1]), dict(no_rope_layer_interval=2), dict(attention_bias=True, tie_word_embeddings=True),
-                dict(use_sliding_window=True, sliding_window=9, layer_types=["sliding_attention", "full_attention"] * 2 + ["sliding_attention"])]),
-    "stablelm": ("stablelm", CAUSAL, dict(LL, rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), [{}, dict(use_qkv_bias=True), dict(qk_layernorm=True), dict(use_parallel_residual=True, qk_layernorm=True), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default"))]),
-    "starcoder2": ("starcoder2", CAUSAL, LL, [{}, dict(use_bias=False), dict(sliding_window=9), dict(tie_word_embeddings=False)]),
-    "phi": ("phi", CAUSAL, dict(LL, num_key_value_heads=6), [{}, dict(qk_layernorm=True), dict(num_key_value_heads=2), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default"))]),
-    "gptneox": ("gpt_neox", CAUSAL, dict(LL, hidden_act="gelu"), [{}, dict(use_parallel_residual=False), dict(attention_bias=False), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), dict(tie_word_embeddings=True)]),
-    "gptj": ("gptj", CAUSAL, dict(GPT2, rotary_dim=8), [{}, dict(rotary_dim=12), dict(n_inner=100, activation_function="gelu")]),
-    "gpt2": ("gpt2", CAUSAL, GPT2, [{}, dict(n_inner=100), dict(scale_attn_by_inverse_layer_idx=True), dict(scale_attn_weights=False), dict(activation_function="relu"), dict(tie_word_embeddings=False)]),
+                dict(use_sliding_window=True, sliding_window=9, layer_types=["sliding_attention", "full_attention"] * 2 + ["sliding_attention"]),
+        dict(rope_parameters=YARN, num_key_value_heads=1), dict(no_rope_layers=[0, 0, 0, 0, 0], mlp_bias=True)]),
+    "stablelm": ("stablelm", CAUSAL, dict(LL, rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), [{}, dict(use_qkv_bias=True), dict(qk_layernorm=True), dict(use_parallel_residual=True, qk_layernorm=True), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default")),
+        dict(rope_parameters=rope(partial_rotary_factor=0.25, rope_type="linear", factor=2.0), hidden_size=96), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="dynamic", factor=2.0), max_position_embeddings=40, num_key_value_heads=1), dict(tie_word_embeddings=True, hidden_act="gelu")]),
+    "starcoder2": ("starcoder2", CAUSAL, LL, [{}, dict(use_bias=False), dict(sliding_window=9), dict(tie_word_embeddings=False),
+        dict(rope_parameters=YARN, num_key_value_heads=1), dict(hidden_act="silu", num_key_value_heads=6, norm_epsilon=1e-3)]),
+    "phi": ("phi", CAUSAL, dict(LL, num_key_value_heads=6), [{}, dict(qk_layernorm=True), dict(num_key_value_heads=2), dict(rope_parameters=rope(partial_rotary_factor=1.0, rope_type="default")),
+        dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="linear", factor=4.0)), dict(hidden_act="relu", tie_word_embeddings=True, num_key_value_heads=1), dict(rope_parameters=dict(YARN, partial_rotary_factor=0.5))]),
+    "gptneox": ("gpt_neox", CAUSAL, dict(LL, hidden_act="gelu"), [{}, dict(use_parallel_residual=False), dict(attention_bias=False), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="default")), dict(tie_word_embeddings=True),
+        dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="linear", factor=2.0)), dict(rope_parameters=rope(partial_rotary_factor=0.5, rope_type="dynamic", factor=2.0), max_position_embeddings=40), dict(hidden_act="gelu_new", use_parallel_residual=False, attention_bias=False)]),
+    "gptj": ("gptj", CAUSAL, dict(GPT2, rotary_dim=8), [{}, dict(rotary_dim=12), dict(n_inner=100, activation_function="gelu"),
+        dict(rotary_dim=None), dict(tie_word_embeddings=True, activation_function="relu")]),
+    "gpt2": ("gpt2", CAUSAL, GPT2, [{}, dict(n_inner=100), dict(scale_attn_by_inverse_layer_idx=True), dict(scale_attn_weights=False), dict(activation_function="relu"), dict(tie_word_embeddings=False),
+        dict(n_inner=50, activation_function="silu", scale_attn_by_inverse_layer_idx=True, reorder_and_upcast_attn=True)]),
     "opt": ("opt", CAUSAL, dict(DEC, hidden_size=72, ffn_dim=104, num_hidden_layers=3, num_attention_heads=6, max_position_embeddings=256), [
         {}, dict(word_embed_proj_dim=40), dict(do_layer_norm_before=False), dict(word_embed_proj_dim=40, do_layer_norm_before=False), dict(word_embed_proj_dim=100, tie_word_embeddings=False), dict(enable_bias=False), dict(layer_norm_elementwise_affine=False),
-        dict(activation_function="gelu", tie_word_embeddings=False)]),
+        dict(activation_function="gelu", tie_word_embeddings=False),
+        dict(_remove_final_layer_norm=True), dict(activation_function="gelu_new", ffn_dim=60)]),
     "bloom": ("bloom", CAUSAL, dict(DEC, hidden_size=72, n_layer=3, n_head=6), [{}, dict(n_head=4, hidden_size=64), dict(n_head=10, hidden_size=80), dict(n_head=12, apply_residual_connection_post_layernorm=True), dict(tie_word_embeddings=False)]),
-    "mpt": ("mpt", CAUSAL, dict(DEC, d_model=72, n_heads=6, n_layers=3, max_seq_len=256, expansion_ratio=2), [{}, dict(attn_config=dict(alibi=True, clip_qkv=0.4)), dict(n_heads=4, attn_config=dict(alibi_bias_max=4)), dict(n_heads=12), dict(n_heads=10, d_model=80), dict(no_bias=True)]),
+    "mpt": ("mpt", CAUSAL, dict(DEC, d_model=72, n_heads=6, n_layers=3, max_seq_len=256, expansion_ratio=2), [{}, dict(attn_config=dict(alibi=True, clip_qkv=0.4)), dict(n_heads=4, attn_config=dict(alibi_bias_max=4)), dict(n_heads=12), dict(n_heads=10, d_model=80), dict(no_bias=True),
+        dict(attn_config=dict(softmax_scale=0.3)), dict(tie_word_embeddings=False, expansion_ratio=3)]),
     "falcon": ("falcon", CAUSAL, dict(DEC, hidden_size=72, num_hidden_layers=3, num_attention_heads=6), [
         dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False),
         dict(new_decoder_architecture=True, num_kv_heads=2, alibi=False), dict(new_decoder_architecture=True, num_kv_heads=3, num_ln_in_parallel_attn=1, alibi=False),
         dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=True, bias=True), dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=False, bias=True),
         dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False, bias=True, ffn_hidden_size=100),
         *[dict(multi_query=False, parallel_attn=False, new_decoder_architecture=False, alibi=True, num_attention_heads=n, hidden_size=8 * n) for n in (3, 8, 10, 12, 16, 20)],
-        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=True), dict(new_decoder_architecture=True, num_kv_heads=2, alibi=True)]),
-    "mixtral": ("mixtral", CAUSAL, dict(LL, num_local_experts=6, num_experts_per_tok=3), [{}, dict(sliding_window=9), dict(num_experts_per_tok=1), dict(head_dim=20)]),
+        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=True), dict(new_decoder_architecture=True, num_kv_heads=2, alibi=True),
+        dict(new_decoder_architecture=True, num_kv_heads=1, alibi=False, bias=True), dict(new_decoder_architecture=True, num_kv_heads=6, alibi=False, tie_word_embeddings=False), dict(multi_query=True, parallel_attn=False, new_decoder_architecture=False, alibi=False),
+        dict(multi_query=False, parallel_attn=True, new_decoder_architecture=False, alibi=False), dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False, activation="relu", rope_parameters=rope(rope_type="linear", factor=2.0)),
+        dict(multi_query=True, parallel_attn=True, new_decoder_architecture=False, alibi=False, rope_parameters=rope(rope_type="dynamic", factor=2.0), max_position_embeddings=40)]),
+    "mixtral": ("mixtral", CAUSAL, dict(LL, num_local_experts=6, num_experts_per_tok=3), [{}, dict(sliding_window=9), dict(num_experts_per_tok=1), dict(head_dim=20),
+        dict(hidden_act="gelu", num_key_value_heads=1, num_experts_per_tok=6), dict(rope_parameters=YARN, tie_word_embeddings=True)]),
     "qwen2moe": ("qwen2_moe", CAUSAL, dict(MOE, moe_intermediate_size=56, shared_expert_intermediate_size=88, num_experts=7), [
-        {}, dict(norm_topk_prob=True), dict(mlp_only_layers=[1]), dict(decoder_sparse_step=2), dict(use_sliding_window=True, sliding_window=9, max_window_layers=1), dict(qkv_bias=False)]),
-    "qwen3moe": ("qwen3_moe", CAUSAL, dict(MOE, head_dim=20, moe_intermediate_size=56, num_experts=7), [{}, dict(norm_topk_prob=True), dict(mlp_only_layers=[0]), dict(decoder_sparse_step=2), dict(attention_bias=True)]),
+        {}, dict(norm_topk_prob=True), dict(mlp_only_layers=[1]), dict(decoder_sparse_step=2), dict(use_sliding_window=True, sliding_window=9, max_window_layers=1), dict(qkv_bias=False),
+        dict(mlp_only_layers=[0, 2], decoder_sparse_step=1, norm_topk_prob=True), dict(decoder_sparse_step=3, shared_expert_intermediate_size=20, num_experts_per_tok=1), dict(layer_types=["sliding_attention", "full_attention", "sliding_attention"], use_sliding_window=True, sliding_window=7), dict(hidden_act="gelu", tie_word_embeddings=True, rope_parameters=YARN)]),
+    "qwen3moe": ("qwen3_moe", CAUSAL, dict(MOE, head_dim=20, moe_intermediate_size=56, num_experts=7), [{}, dict(norm_topk_prob=True), dict(mlp_only_layers=[0]), dict(decoder_sparse_step=2), dict(attention_bias=True),
+        dict(norm_topk_prob=True, num_experts_per_tok=7), dict(mlp_only_layers=[1], decoder_sparse_step=2, num_key_value_heads=1), dict(use_sliding_window=True, sliding_window=8), dict(rope_parameters=YARN, hidden_act="gelu")]),
     "gptoss": ("gpt_oss", CAUSAL, dict(LL, head_dim=20, num_local_experts=6, num_experts_per_tok=2, sliding_window=9), [
-        {}, dict(rope_parameters=dict(YARN, truncate=False)), dict(rope_parameters=rope(5e4)), dict(num_hidden_layers=4, layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"]), dict(attention_bias=False)]),
+        {}, dict(rope_parameters=dict(YARN, truncate=False)), dict(rope_parameters=rope(5e4)), dict(num_hidden_layers=4, layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"]), dict(attention_bias=False),
+        dict(num_experts_per_tok=6, num_key_value_heads=1, tie_word_embeddings=True), dict(sliding_window=1, rope_parameters=dict(YARN, beta_fast=16.0, beta_slow=2.0))]),
     "deepseek2": ("deepseek_v2", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(topk_method="group_limited_greedy"), dict(routed_scaling_factor=2.0, n_shared_experts=1), dict(first_k_dense_replace=0),
-                  dict(rope_parameters=dict(YARN, mscale=0.707, mscale_all_dim=0.707)), dict(attention_bias=True)]),
-    "deepseek3": ("deepseek_v3", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(n_group=1, topk_group=1), dict(norm_topk_prob=False), dict(rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), dict(first_k_dense_replace=3), dict(attention_bias=True)]),
+                  dict(rope_parameters=dict(YARN, mscale=0.707, mscale_all_dim=0.707)), dict(attention_bias=True),
+        dict(first_k_dense_replace=2, n_shared_experts=3, topk_method="group_limited_greedy", n_group=4, topk_group=1, routed_scaling_factor=16.0), dict(norm_topk_prob=True), dict(n_group=2, topk_group=2, topk_method="group_limited_greedy", hidden_act="gelu"), dict(rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=0.5))]),
+    "deepseek3": ("deepseek_v3", CAUSAL, DS, [{}, dict(q_lora_rank=None), dict(n_group=1, topk_group=1), dict(norm_topk_prob=False), dict(rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), dict(first_k_dense_replace=3), dict(attention_bias=True),
+        dict(routed_scaling_factor=1.0, n_group=6, topk_group=3, num_experts_per_tok=5), dict(first_k_dense_replace=0, n_shared_experts=1), dict(rope_parameters=dict(YARN, mscale=0.7, mscale_all_dim=1.3), q_lora_rank=None), dict(rope_interleave=False), dict(hidden_act="gelu", n_group=12, topk_group=5)]),
     "deepseek32": ("deepseek_v32", CAUSAL, dict(DS, index_topk=16, index_n_heads=3, index_head_dim=20), [{}, dict(index_topk=128), dict(index_topk=1, index_head_dim=36)]),
-    "bert": ("bert", MLM, ENC, [{}, dict(hidden_act="gelu_new"), dict(type_vocab_size=3), dict(hidden_act="relu", layer_norm_eps=1e-5), dict(tie_word_embeddings=False)]),
-    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1), dict(hidden_act="relu")]),
+    "bert": ("bert", MLM, ENC, [{}, dict(hidden_act="gelu_new"), dict(type_vocab_size=3), dict(hidden_act="relu", layer_norm_eps=1e-5), dict(tie_word_embeddings=False),
+        dict(hidden_act="silu", position_embedding_type="absolute", type_vocab_size=1), dict(pad_token_id=None)]),
+    "roberta": ("roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130), [{}, dict(type_vocab_size=1), dict(hidden_act="relu"),
+        dict(pad_token_id=0), dict(pad_token_id=5, hidden_act="gelu_new", tie_word_embeddings=False)]),
     "xlmroberta": ("xlm-roberta", MLM, dict(ENC, pad_token_id=1, max_position_embeddings=130, type_vocab_size=1), [{}]),
     "distilbert": ("distilbert", MLM, dict(vocab_size=VOCAB, dim=72, n_layers=3, n_heads=6, hidden_dim=104, max_position_embeddings=256), [{}, dict(sinusoidal_pos_embds=True), dict(activation="relu")]),
-    "albert": ("albert", MLM, dict(ENC, embedding_size=24, num_hidden_layers=4), [{}, dict(num_hidden_groups=2), dict(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu")]),
-    "modernbert": ("modernbert", MLM, dict(ENC, num_hidden_layers=5, local_attention=14, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2), [{}, dict(global_attn_every_n_layers=2), dict(attention_bias=True, mlp_bias=True, norm_bias=True), dict(decoder_bias=False), dict(hidden_activation="silu", classifier_activation="relu")]),
-    "t5": ("t5", SEQ2SEQ, T5, [{}, dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False), dict(feed_forward_proj="gated-silu"), dict(tie_word_embeddings=False), dict(num_decoder_layers=1)]),
+    "albert": ("albert", MLM, dict(ENC, embedding_size=24, num_hidden_layers=4), [{}, dict(num_hidden_groups=2), dict(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu"),
+        dict(hidden_act="relu", embedding_size=72), dict(num_hidden_groups=4, num_hidden_layers=4)]),
+    "modernbert": ("modernbert", MLM, dict(ENC, num_hidden_layers=5, local_attention=14, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2), [{}, dict(global_attn_every_n_layers=2), dict(attention_bias=True, mlp_bias=True, norm_bias=True), dict(decoder_bias=False), dict(hidden_activation="silu", classifier_activation="relu"),
+        dict(rope_parameters={"full_attention": rope(5e4), "sliding_attention": rope(2e3)}), dict(layer_types=["sliding_attention", "full_attention", "full_attention", "sliding_attention", "full_attention"]), dict(local_attention=7), dict(tie_word_embeddings=False, hidden_activation="gelu_pytorch_tanh")]),
+    "t5": ("t5", SEQ2SEQ, T5, [{}, dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False), dict(feed_forward_proj="gated-silu"), dict(tie_word_embeddings=False), dict(num_decoder_layers=1),
+        dict(feed_forward_proj="gated-relu", num_decoder_layers=5), dict(feed_forward_proj="silu"), dict(feed_forward_proj="gelu", layer_norm_epsilon=1e-3), dict(relative_attention_num_buckets=33, relative_attention_max_distance=20)]),
     "mt5": ("mt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
     "umt5": ("umt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
-    "bart": ("bart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True), dict(activation_function="relu"), dict(encoder_layers=1, decoder_layers=1), dict(tie_word_embeddings=False)]),
+    "bart": ("bart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True), dict(activation_function="relu"), dict(encoder_layers=1, decoder_layers=1), dict(tie_word_embeddings=False),
+        dict(activation_function="gelu_new", encoder_layers=4), dict(scale_embedding=True, tie_word_embeddings=False, activation_function="silu")]),
     "mbart": ("mbart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True, activation_function="relu")]),
     "marian": ("marian", SEQ2SEQ, dict(BART, pad_token_id=VOCAB - 1, eos_token_id=0, decoder_start_token_id=VOCAB - 1, decoder_vocab_size=VOCAB), [dict(scale_embedding=True, activation_function="swish"), dict(scale_embedding=False), dict(activation_function="relu", encoder_layers=1), dict(tie_word_embeddings=False),
                dict(share_encoder_decoder_embeddings=False, decoder_vocab_size=201, tie_word_embeddings=False, pad_token_id=200, decoder_start_token_id=200)]),
@@ -140,17 +184,18 @@ VARIANTS = {
 # The classes of a family that are no language model: ending of the class's name -> kind.
 HEADS = {"ForSequenceClassification": TEXT, "ForTokenClassification": TOKENS, "ForQuestionAnswering": SPAN, "Model": HIDDEN}
 # family -> (beginning of its classes' names, those that it has here)
-ALL, DECODER = tuple(HEADS), ("ForSequenceClassification", "ForTokenClassification", "Model")
+ALL, DECODER = tuple(HEADS), tuple(HEADS)   # those that the reference has
 CLASSES = {
     "bert": ("Bert", ALL), "roberta": ("Roberta", ALL), "xlmroberta": ("XLMRoberta", ALL), "distilbert": ("DistilBert", ALL), "albert": ("Albert", ALL),
-    "modernbert": ("ModernBert", DECODER),
+    "modernbert": ("ModernBert", ALL),
     "llama": ("Llama", DECODER), "mistral": ("Mistral", DECODER), "qwen2": ("Qwen2", DECODER), "qwen3": ("Qwen3", DECODER), "gemma": ("Gemma", DECODER),
     "gemma2": ("Gemma2", DECODER), "gemma3": ("Gemma3Text", ("ForSequenceClassification", "Model")), "phi3": ("Phi3", DECODER), "phi": ("Phi", DECODER), "glm": ("Glm", DECODER),
-    "stablelm": ("StableLm", DECODER), "starcoder2": ("Starcoder2", DECODER), "gptneox": ("GPTNeoX", DECODER), "gpt2": ("GPT2", DECODER), "gptj": ("GPTJ", ("ForSequenceClassification", "Model")),
-    "opt": ("OPT", ("ForSequenceClassification", "Model")), "bloom": ("Bloom", ("ForSequenceClassification", "ForTokenClassification")), "mpt": ("Mpt", DECODER), "falcon": ("Falcon", DECODER),
+    "stablelm": ("StableLm", DECODER), "starcoder2": ("Starcoder2", DECODER), "gptneox": ("GPTNeoX", DECODER), "gpt2": ("GPT2", DECODER), "gptj": ("GPTJ", DECODER),
+    "opt": ("OPT", DECODER), "bloom": ("Bloom", ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")), "mpt": ("Mpt", DECODER), "falcon": ("Falcon", DECODER),
     "mixtral": ("Mixtral", DECODER), "qwen2moe": ("Qwen2Moe", DECODER), "qwen3moe": ("Qwen3Moe", DECODER), "gptoss": ("GptOss", DECODER),
     "deepseek2": ("DeepseekV2", ("ForSequenceClassification", "Model")), "deepseek3": ("DeepseekV3", DECODER), "smollm3": ("SmolLM3", DECODER), "cohere": ("Cohere", ("Model",)),
     "granite": ("Granite", ("Model",)), "olmo2": ("Olmo2", ("ForSequenceClassification", "Model")),
+    "t5": ("T5", ALL[:3]), "mt5": ("MT5", ALL[:3]), "umt5": ("UMT5", ALL[:3]), "bart": ("Bart", ALL[:3]),
 }
 
 
@@ -159,6 +204,7 @@ def class_variants():
     for family, (begin, endings) in CLASSES.items():
         model_type, _, base, options, *_ = VARIANTS[family]
         for ending in endings:
+            if not hasattr(transformers, begin + ending): continue
             labels = dict(num_labels=5) if HEADS[ending] in (TEXT, TOKENS) else {}
             if family == "opt": options = options[:1]   # no projection without a head
             yield f"{family}{ending}", (model_type, HEADS[ending], dict(base, **labels), options[:2], begin + ending)
@@ -341,9 +387,15 @@ def expected_of(model, config, kind, seed, n):
             logits = model(**call).logits[0]
             expected["input_ids"] = ids[0].to(torch.int32)
         elif kind == HIDDEN: logits = model(input_ids=ids).last_hidden_state[0]
-        elif kind == TEXT: logits = model(input_ids=ids).logits
-        elif kind == TOKENS: logits = model(input_ids=ids).logits[0]
-        elif kind == SPAN: found = model(input_ids=ids); logits = torch.stack([found.start_logits[0], found.end_logits[0]], -1)
+        elif kind in (TEXT, TOKENS, SPAN):
+            both_sides = config.is_encoder_decoder and kind != TOKENS
+            if both_sides:   # the text on both sides, on the decoder's behind its first id
+                ids[0, -1] = config.eos_token_id
+                expected["decoder_input_ids"] = torch.cat([torch.tensor([[config.decoder_start_token_id]]), ids[:, :-1]], 1)[0].to(torch.int32)
+            elif kind == TEXT and config.pad_token_id is not None: ids[0, [2, -2, -1]] = config.pad_token_id   # passed over by decoders
+            expected["input_ids"] = ids[0].to(torch.int32)
+            found = model(input_ids=ids)
+            logits = found.logits if kind == TEXT else found.logits[0] if kind == TOKENS else torch.stack([found.start_logits[0], found.end_logits[0]], -1)
         else: logits = model(input_ids=ids, use_cache=False).logits[0]
     expected["logits"] = logits.float().contiguous()
     return expected
@@ -369,7 +421,7 @@ def compare(tools, expected, kind, work, bound):
     text = lambda a: " ".join(map(str, a.tolist()))
     (work / "ids").write_text(text(expected.get("decoder_input_ids", expected["input_ids"])))
     args = [tools.quern, "logits", "--deterministic", "-m", work / "m", "--ids-file", work / "ids"]
-    if kind == SEQ2SEQ: (work / "enc").write_text(text(expected["input_ids"])); args += ["--encoder-ids-file", work / "enc"]
+    if "decoder_input_ids" in expected: (work / "enc").write_text(text(expected["input_ids"])); args += ["--encoder-ids-file", work / "enc"]
     if "token_type_ids" in expected: (work / "tt").write_text(text(expected["token_type_ids"])); args += ["--token-types-file", work / "tt"]
     decoder = json.loads((work / "m/model.json").read_text())["kind"] != "encoder"
     if decoder: args += ["-ctk", "f32", "-ctv", "f32"]

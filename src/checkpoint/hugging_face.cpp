@@ -20,6 +20,8 @@ using base::reject;
 constexpr std::string_view kConfig = "config.json";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr std::string_view kModules = "modules.json";  // of a sentence-transformers directory
+constexpr std::size_t kMaxModules = 64;
 constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;  // the largest on the hub are 100 KiB
 constexpr std::size_t kMaxIndexBytes = std::size_t{64} << 20;  // 100,000 tensors take 10 MiB
 constexpr std::size_t kMaxSideFileBytes = std::size_t{256} << 20;  // tokenizer.json reaches 35 MiB
@@ -46,6 +48,7 @@ class HuggingFaceCheckpoint : public Checkpoint {
   void read_config(const std::vector<std::string>& names);
   void open_single();
   void open_shards();
+  void open_modules();
   std::vector<SourceTensor> read_shard(std::string_view name);
   void check_against(const ShardIndex& index, const TensorList& found) const;
   std::vector<SourceTensor> without_unnamed(std::vector<SourceTensor> found,
@@ -75,6 +78,7 @@ HuggingFaceCheckpoint::HuggingFaceCheckpoint(const std::filesystem::path& path)
   } else {
     open_shards();
   }
+  open_modules();
   tensors_ = TensorList(join_packed(tensors_.all(), config_, directory_.where(kConfig), notices_));
   if (const SourceTensor* again = tensors_.duplicate())
     reject(where_, cat("tensor \"", printable(again->name, 100),
@@ -88,6 +92,10 @@ void HuggingFaceCheckpoint::reject_without_weights(const std::vector<std::string
         if (name.ends_with(ending)) return &name;
     return nullptr;
   };
+  for (const std::string& name : names)
+    if (directory_.has(kModules) && directory_.has(cat(name, "/", kConfig)) && directory_.has(cat(name, "/", kSingle)))
+      reject(where_, cat("no ", kSingle, " here; the model lies in the folder of its first module: give ",
+                         printable(name, 80), " (and `quern embed --pooling`)"));
   if (const std::string* name = any({".safetensors"}))
     reject(where_, cat("no ", kSingle, " and no ", kIndex), printable(*name, 80));
   if (const std::string* name = any({".gguf"}))
@@ -152,6 +160,30 @@ void HuggingFaceCheckpoint::open_shards() {
   TensorList list(std::move(found));
   check_against(index, list);
   tensors_ = TensorList(without_unnamed(list.all(), index));
+}
+
+// Weights in the folders of further modules: their tensors are named FOLDER/NAME.
+void HuggingFaceCheckpoint::open_modules() {
+  const std::string text = side_file(kModules);
+  if (text.empty()) return;
+  const base::Json modules = base::parse_json(text, directory_.where(kModules));
+  if (!modules.is_array() || modules.size() > kMaxModules)
+    reject(directory_.where(kModules), "not a list of modules");
+  std::vector<SourceTensor> all = tensors_.all();
+  std::vector<std::string> seen = {""};  // the model's own
+  for (const base::Json& module : modules) {
+    const auto path = module.is_object() ? module.find("path") : module.end();
+    if (path == module.end() || !path->is_string()) continue;
+    const std::string folder = path->get<std::string>();
+    const std::string file = cat(folder, "/", kSingle);
+    if (std::find(seen.begin(), seen.end(), folder) != seen.end() || !directory_.has(file)) continue;
+    seen.push_back(folder);
+    for (SourceTensor& tensor : read_shard(file)) {
+      tensor.name = cat(folder, "/", tensor.name);
+      all.push_back(std::move(tensor));
+    }
+  }
+  if (seen.size() > 1) tensors_ = TensorList(std::move(all));
 }
 
 void HuggingFaceCheckpoint::check_against(const ShardIndex& index, const TensorList& found) const {

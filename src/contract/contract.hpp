@@ -240,7 +240,7 @@ struct Stack {
 };
 
 // ---- ends -------------------------------------------------------------------------------------------
-// A layer between the stack and the output matrix: norm(act(W x + b)).
+// A layer between the stack and the output matrix, or behind a pooling: norm(act(W x + b)).
 struct HeadTransform {
   std::size_t d_out;
   std::optional<Activation> activation;
@@ -260,12 +260,14 @@ struct Head {
   std::optional<double> softcap;
   std::optional<HeadTransform> transform;
   std::optional<Pool> pool;             // classify: before the transform; null: every token has its labels
+  std::optional<std::size_t> pool_pad;  // last: the last token with another id; the first where all have it
   std::vector<std::string> labels;      // has_labels: names of the outputs
 };
-// `quern embed`: how a sequence becomes one vector (a default that may be edited by hand).
+// `quern embed`: how a sequence becomes one vector (a default that may be edited by hand, all but `dense`).
 struct Pooling {
   Pool mode;
-  bool normalize;                       // to length 1
+  std::vector<HeadTransform> dense = {};  // layers on the pooled vector, in order
+  bool normalize = false;               // to length 1
   std::optional<std::size_t> max_tokens = {};  // a longer text is cut, special tokens included
 };
 

@@ -81,6 +81,16 @@ Json transform_document(const std::optional<HeadTransform>& transform) {
           {"norm", optional_document(transform->norm)}};
 }
 
+Json pooling_document(const std::optional<Pooling>& pooling) {
+  if (!pooling) return nullptr;
+  Json dense = Json::array();
+  for (const HeadTransform& layer : pooling->dense) dense.push_back(transform_document(layer));
+  return {{"mode", enum_name(pooling->mode, kPools)},
+          {"dense", std::move(dense)},
+          {"normalize", pooling->normalize},
+          {"max_tokens", optional_document(pooling->max_tokens)}};
+}
+
 Json head_document(const Head& head) {
   return {{"kind", enum_name(head.kind, kHeadKinds)},
           {"tied", head.tied},
@@ -90,6 +100,7 @@ Json head_document(const Head& head) {
           {"softcap", optional_document(head.softcap)},
           {"transform", transform_document(head.transform)},
           {"pool", optional_word(head.pool, kPools)},
+          {"pool_pad", optional_document(head.pool_pad)},
           {"labels", Json(head.labels)}};
 }
 
@@ -125,11 +136,7 @@ Json contract_document(const Contract& contract) {
   out["encoder"] = encoder_document(contract.encoder);
   out["decoder"] = layers_document(contract.decoder);
   out["head"] = head_document(contract.head);
-  out["pooling"] = nullptr;
-  if (contract.pooling)
-    out["pooling"] = {{"mode", enum_name(contract.pooling->mode, kPools)},
-                      {"normalize", contract.pooling->normalize},
-                      {"max_tokens", optional_document(contract.pooling->max_tokens)}};
+  out["pooling"] = pooling_document(contract.pooling);
   out["cache"] = {{"k", kCacheGranularity},
                   {"v", kCacheGranularity},
                   {"values_per_token", cache_values_per_token(contract)},

@@ -170,6 +170,16 @@ void add_head(const Contract& contract, ParameterParts& parts) {
   parts.norms += norm_size(contract, head.transform->norm, inputs);
 }
 
+void add_pooling(const Contract& contract, ParameterParts& parts) {
+  if (!contract.pooling) return;
+  std::uint64_t width = contract.d_model;
+  for (const HeadTransform& layer : contract.pooling->dense) {
+    parts.head += layer.d_out * width + (layer.bias ? layer.d_out : 0);
+    parts.norms += norm_size(contract, layer.norm, layer.d_out);
+    width = layer.d_out;
+  }
+}
+
 }  // namespace
 
 ParameterParts parameter_parts(const Contract& contract) {
@@ -182,6 +192,7 @@ ParameterParts parameter_parts(const Contract& contract) {
   if (contract.encoder) add_stack(contract, *contract.encoder, parts);
   if (contract.decoder) add_stack(contract, *contract.decoder, parts);
   add_head(contract, parts);
+  add_pooling(contract, parts);
   return parts;
 }
 

@@ -27,6 +27,7 @@ inline constexpr std::size_t kMaxSelectBlock = std::size_t{1} << 12;    // block
 inline constexpr std::size_t kMaxTensors = std::size_t{1} << 20;        // sections of the weight file
 inline constexpr std::uint64_t kMaxParameters = std::uint64_t{1} << 50;
 inline constexpr std::size_t kMaxBuckets = std::size_t{1} << 12;  // of a relative bias
+inline constexpr std::size_t kMaxPoolingLayers = 8;               // behind a pooling
 inline constexpr std::size_t kMaxLabels = std::size_t{1} << 16;   // of a classifier
 inline constexpr std::size_t kMaxLabelBytes = 4096;  // name, family, tokenizer words
 inline constexpr std::size_t kMaxAddedTokens = std::size_t{1} << 20;

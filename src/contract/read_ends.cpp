@@ -67,6 +67,7 @@ Head read_head(JsonObject object) {
   out.transform = read_nullable(object, "transform",
                                 [&] { return read_transform(object.get_object("transform")); });
   out.pool = read_nullable(object, "pool", [&] { return object.get_enum("pool", kPools); });
+  out.pool_pad = read_optional_count(object, "pool_pad");
   out.labels = read_strings(object, "labels", kMaxLabels);
   object.finish();
   return out;
@@ -79,6 +80,9 @@ std::optional<Pooling> read_pooling(JsonObject& root) {
     out.max_tokens = read_optional_count(object, "max_tokens");
     out.mode = object.get_enum("mode", kPools);
     out.normalize = object.get_bool("normalize");
+    for (const base::Json& layer : read_array(object, "dense", kMaxPoolingLayers))
+      out.dense.push_back(
+          read_transform(JsonObject(layer, base::cat(object.path_of("dense"), "[", out.dense.size(), "]"))));
     object.finish();
     return out;
   });

@@ -75,8 +75,17 @@ void add_head_rows(const Contract& contract, std::vector<ReportRow>& rows) {
   rows.push_back({"head", std::string(base::enum_name(head.kind, kHeadKinds))});
   rows.push_back({"labels", label_names(head.labels)});
   rows.push_back({"labels of", head.pool ? cat("a sequence, from its ",
-                                               base::enum_name(*head.pool, kPools), " token")
+                                               base::enum_name(*head.pool, kPools), " token",
+                                               head.pool_pad ? cat(" that is not ", *head.pool_pad) : "")
                                          : "every token"});
+}
+
+void add_pooling_row(const Pooling& pooling, std::vector<ReportRow>& rows) {
+  std::string text(base::enum_name(pooling.mode, kPools));
+  for (const HeadTransform& layer : pooling.dense) text += cat(", ", transform_text(layer));
+  text += pooling.normalize ? ", to length 1" : ", length as it is";
+  if (pooling.max_tokens) text += cat(", of at most ", grouped(*pooling.max_tokens), " tokens");
+  rows.push_back({"embedding of a text", text});
 }
 
 ReportSection embedding_point(const Contract& contract) {
@@ -91,13 +100,7 @@ ReportSection embedding_point(const Contract& contract) {
     add_embedding_rows("encoder ", own.embedding, own.vocab_size, out.rows);
   }
   add_head_rows(contract, out.rows);
-  if (const auto& pooling = contract.pooling)
-    out.rows.push_back(
-        {"embedding of a text", cat(base::enum_name(pooling->mode, kPools),
-                                    pooling->normalize ? ", to length 1" : ", length as it is",
-                                    pooling->max_tokens
-                                        ? cat(", of at most ", grouped(*pooling->max_tokens), " tokens")
-                                        : "")});
+  if (contract.pooling) add_pooling_row(*contract.pooling, out.rows);
   return out;
 }
 

@@ -64,14 +64,28 @@ void add_stack(TensorList& list, std::string_view name, const Stack& stack) {
   list.optional_norm(base::cat(name, ".final_norm."), stack.final_norm, list.contract.d_model);
 }
 
+void add_transform(TensorList& list, const std::string& name, const HeadTransform& spec,
+                   std::size_t inputs, TensorRole role) {
+  list.linear(name, spec.d_out, inputs, role, spec.bias);
+  list.optional_norm(name + ".norm.", spec.norm, spec.d_out);
+}
+
+void add_pooling(TensorList& list) {
+  if (!list.contract.pooling) return;
+  std::size_t width = list.contract.d_model;
+  const std::vector<HeadTransform>& layers = list.contract.pooling->dense;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    add_transform(list, base::cat("pooling.", i), layers[i], width, TensorRole::head);
+    width = layers[i].d_out;
+  }
+}
+
 void add_head(TensorList& list) {
   const Head& spec = list.contract.head;
   if (spec.kind == HeadKind::none) return;
-  if (spec.transform) {
-    list.linear("head.transform", spec.transform->d_out, list.contract.d_model, TensorRole::other,
-                spec.transform->bias);
-    list.optional_norm("head.transform.norm.", spec.transform->norm, spec.transform->d_out);
-  }
+  if (spec.transform)
+    add_transform(list, "head.transform", *spec.transform, list.contract.d_model,
+                  TensorRole::other);
   const std::size_t outputs = head_outputs(list.contract), inputs = head_inputs(list.contract);
   if (!spec.tied) list.matrix("head.weight", outputs, inputs, TensorRole::head);
   if (spec.bias) list.table("head.bias", 1, outputs, TensorRole::bias);
@@ -97,6 +111,11 @@ std::size_t head_outputs(const Contract& contract) {
 
 std::size_t head_inputs(const Contract& contract) {
   return contract.head.transform ? contract.head.transform->d_out : contract.d_model;
+}
+
+std::size_t vector_width(const Contract& contract) {
+  const bool plain = !contract.pooling || contract.pooling->dense.empty();
+  return plain ? contract.d_model : contract.pooling->dense.back().d_out;
 }
 
 namespace {
@@ -134,6 +153,7 @@ std::vector<TensorSpec> expected_tensors(const Contract& contract) {
   }
   if (contract.decoder) add_stack(list, "decoder", *contract.decoder);
   add_head(list);
+  add_pooling(list);
   return std::move(list.specs);
 }
 

@@ -17,6 +17,7 @@
 //                shared.{gate, up, down}.*, shared.router.weight
 //   {encoder|decoder}.final_norm.*
 //   head.transform.*, head.transform.norm.*, head.*
+//   pooling.{i}.*, pooling.{i}.norm.*: the layers behind the pooling
 // Shapes are [rows = out, columns = in]; vectors are [1, n].
 #pragma once
 
@@ -52,6 +53,7 @@ std::vector<TensorSpec> expected_tensors(const Contract& contract);
 std::size_t n_buckets(const RelativeBias& bias);
 std::size_t head_outputs(const Contract& contract);  // width of the logits
 std::size_t head_inputs(const Contract& contract);   // width of the output matrix
+std::size_t vector_width(const Contract& contract);  // of the vector that `quern embed` makes of a text
 // The relative bias of a stack's common table, and its heads; nullptr and 0 without one.
 const RelativeBias* stack_relative_bias(const Contract& contract, const Stack& stack);
 std::size_t stack_bias_heads(const Contract& contract, const Stack& stack);

@@ -61,21 +61,34 @@ void check_embeddings(const Rules& rules) {
 
 namespace {
 
-void check_transform(const Rules& rules, const HeadTransform& transform) {
-  rules.range("head.transform.d_out", transform.d_out, 1, kMaxWidth);
-  rules.norm_resolves("head.transform.norm", transform.norm);
+void check_transform(const Rules& rules, const std::string& path, const HeadTransform& transform) {
+  rules.range(path + ".d_out", transform.d_out, 1, kMaxWidth);
+  rules.norm_resolves(path + ".norm", transform.norm);
+}
+
+void check_pooling(const Rules& rules, const Pooling& pooling) {
+  if (pooling.max_tokens) rules.range("pooling.max_tokens", *pooling.max_tokens, 1, kMaxPositions);
+  rules.range("pooling.dense", pooling.dense.size(), 0, kMaxPoolingLayers);
+  for (std::size_t i = 0; i < pooling.dense.size(); ++i)
+    check_transform(rules, base::cat("pooling.dense[", i, "]"), pooling.dense[i]);
+}
+
+void check_pool_pad(const Rules& rules, const Head& head) {
+  if (!head.pool_pad) return;
+  rules.require(head.pool == Pool::last, "head.pool_pad", "belongs to the pool `last`");
+  rules.range("head.pool_pad", *head.pool_pad, 0, rules.contract.vocab_size - 1);
 }
 
 }  // namespace
 
 void check_head(const Rules& rules) {
-  if (rules.contract.pooling && rules.contract.pooling->max_tokens)
-    rules.range("pooling.max_tokens", *rules.contract.pooling->max_tokens, 1, kMaxPositions);
+  if (rules.contract.pooling) check_pooling(rules, *rules.contract.pooling);
   const Head& head = rules.contract.head;
+  check_pool_pad(rules, head);
   rules.factor("head.in_scale", head.in_scale);
   rules.factor("head.logit_scale", head.logit_scale);
   if (head.softcap) rules.positive("head.softcap", *head.softcap);
-  if (head.transform) check_transform(rules, *head.transform);
+  if (head.transform) check_transform(rules, "head.transform", *head.transform);
   const bool lm = head.kind == HeadKind::lm, classify = has_labels(head.kind);
   rules.require(lm || !head.tied, "head.tied", "only a head of kind lm can be tied");
   rules.require(!head.tied || rules.contract.embedding.d_embed == head_inputs(rules.contract),

@@ -14,9 +14,11 @@ std::string write_contract(const Contract& contract) {
 // hashed already.
 std::uint64_t structural_hash(const Contract& contract) {
   base::Json document = contract_document(contract);
+  const base::Json dense = contract.pooling ? document["pooling"]["dense"] : base::Json::array();
   for (const char* key : {"name", "family", "cache", "pooling", "generation", "chat", "quantization", "counts",
                           "source", "weights"})
     document.erase(key);
+  if (!dense.empty()) document["dense"] = dense;
   for (auto& rope : document["ropes"]) {
     rope.erase("rule");
     rope.erase("base");

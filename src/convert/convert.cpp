@@ -17,7 +17,6 @@
 #include "convert/generation_import.hpp"
 #include "convert/made_tensor.hpp"
 #include "convert/policy.hpp"
-#include "convert/pooling_import.hpp"
 #include "convert/report.hpp"
 #include "convert/target.hpp"
 #include "convert/tensor_encoder.hpp"
@@ -70,7 +69,6 @@ void import_text(Job& job) {
   contract.chat = job.tokenizer.chat;
   append(job.report.notices, job.tokenizer.notices);
   import_generation(*job.checkpoint, contract, job.report.notices);
-  import_pooling(*job.checkpoint, contract, job.report.notices);
 }
 
 void count_parameters(Job& job) {

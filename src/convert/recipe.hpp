@@ -72,6 +72,7 @@ struct Resolved {
   contract::Contract contract;        // without counts, quantization, weights
   std::vector<TensorSource> tensors;  // one per expected tensor, {l} filled in
   std::vector<std::unique_ptr<MadeTensor>> made;
+  std::vector<TensorSource> pooling;  // where the layers behind the pooling lie
   std::vector<std::string> ignored;  // source tensors on the ignore list
   std::vector<std::string>
       unknown_keys;                  // configuration keys that no rule knows (--strict: errors)

@@ -5,6 +5,7 @@
 #include "base/strings.hpp"
 #include "convert/contract_template.hpp"
 #include "convert/expression.hpp"
+#include "convert/pooling_import.hpp"
 #include "convert/recipe.hpp"
 #include "convert/recipe_data.hpp"
 #include "convert/recipe_source.hpp"
@@ -123,6 +124,7 @@ Resolved resolve(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint,
                                filled.unknown_keys.end());
   resolved.notices.insert(resolved.notices.end(), filled.notices.begin(), filled.notices.end());
   announce_unknown(resolved);
+  resolved.pooling = import_pooling(checkpoint, resolved.contract, resolved.notices);
   plan_tensors(names, environment_of(values, source), checkpoint, resolved);
   return resolved;
 }

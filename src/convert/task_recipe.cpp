@@ -10,13 +10,13 @@ namespace {
 
 using base::Json;
 
-const Recipe* decoder_of(const std::vector<Recipe>& recipes, std::string_view model_type) {
+const Recipe* family_of(const std::vector<Recipe>& recipes, std::string_view model_type, const Json& kind) {
   for (const Recipe& recipe : recipes) {
     const auto& names = recipe.hf_names;
     if (std::find(names.begin(), names.end(), model_type) == names.end()) continue;
     const Json& contract = recipe.document["contract"];
-    const bool decoder = contract.contains("kind") && contract["kind"] == Json("decoder");
-    return decoder && recipe.document["sources"].contains("hf") ? &recipe : nullptr;
+    const bool same = contract.contains("kind") && contract["kind"] == kind;
+    return same && recipe.document["sources"].contains("hf") ? &recipe : nullptr;
   }
   return nullptr;
 }
@@ -38,6 +38,8 @@ Recipe changed(Recipe recipe, const Json& task) {
   Json& section = recipe.document["sources"]["hf"];
   section["values"] = merged(section["values"], task["values"]);
   section["tensors"] = with_tensors(section["tensors"], task["tensors"]);
+  if (task.contains("prefixes"))
+    section["prefixes"].insert(section["prefixes"].end(), task["prefixes"].begin(), task["prefixes"].end());
   Json& head = recipe.document["contract"]["head"];
   head = merged(head, task["head"]);
   return recipe;
@@ -50,8 +52,7 @@ std::optional<Recipe> task_recipe(const std::vector<Recipe>& recipes, std::strin
   const Json document = data_file("_tasks");
   for (const Json& task : document["tasks"]) {
     if (!class_name.ends_with(task["ending"].get<std::string>())) continue;
-    const Recipe* recipe = decoder_of(recipes, model_type);
-    return recipe == nullptr ? std::nullopt : std::optional(changed(*recipe, task));
+    if (const Recipe* recipe = family_of(recipes, model_type, task["kind"])) return changed(*recipe, task);
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Classes of a decoder's family beside its language model: classifiers of texts and of tokens, the
-// bare model (models/_tasks.json). They are the family's recipe with another head.
+// Classes of a family beside its language model: classifiers of texts and of tokens, finders of
+// answers, the bare model (models/_tasks.json). They are the family's recipe with another head.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace quern::convert {
 
 // The recipe of a class that no recipe names; nullopt when the class is none of these, or the
-// model_type is no decoder's.
+// model_type's family is of another kind.
 std::optional<Recipe> task_recipe(const std::vector<Recipe>& recipes, std::string_view class_name,
                                   std::string_view model_type);
 

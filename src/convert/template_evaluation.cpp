@@ -106,6 +106,11 @@ class Evaluation {
   Json stack(const Json& value, const std::string& place) {
     if (!value.is_object()) return evaluate_all(value, environment_, place);
     Json result = value;
+    if (value.contains("when")) {
+      const Json condition = {{"when", value["when"]}};
+      if (evaluate_all(condition, environment_, place).is_null()) return nullptr;
+      result.erase("when");
+    }
     for (auto& [key, part] : result.items())
       part = key == "layers"
                  ? evaluate_layers(part, environment_, per_layer_.blocks, cat(place, ".", key))

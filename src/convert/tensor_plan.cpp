@@ -90,6 +90,14 @@ std::unique_ptr<MadeTensor> stack_of(const NameMap& names, const contract::Tenso
   return stacked_rows(tensors, checkpoint.where());
 }
 
+// The recipe says where a tensor lies, but for the layers behind a pooling: they are no family's.
+TensorSource source_of(const NameMap& names, const std::string& canonical, const Environment& values,
+                       const Resolved& resolved) {
+  for (const TensorSource& source : resolved.pooling)
+    if (source.canonical == canonical) return source;
+  return names.source_of(canonical, values);
+}
+
 }  // namespace
 
 void plan_tensors(const NameMap& names, const Environment& values,
@@ -100,7 +108,7 @@ void plan_tensors(const NameMap& names, const Environment& values,
       resolved.tensors.push_back({.canonical = spec.name});
       continue;
     }
-    TensorSource source = names.source_of(spec.name, values);
+    TensorSource source = source_of(names, spec.name, values, resolved);
     if (source.stack > 0) {
       resolved.made.push_back(stack_of(names, spec, source, checkpoint, used));
       source.tensor = &resolved.made.back()->tensor;

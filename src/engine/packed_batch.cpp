@@ -24,14 +24,30 @@ std::size_t sequences_of_step(std::span<const PackedSequence> sequences, std::si
   return n;
 }
 
-void run_step(model::Runner& runner, model::KvCache& cache, bool keeps,
+// The text behind the id that a decoder's input begins with, without its last token: row i of the
+// decoder stands for token i.
+std::vector<std::int32_t> shifted(std::span<const std::int32_t> ids, std::int32_t start) {
+  std::vector<std::int32_t> result{start};
+  result.insert(result.end(), ids.begin(), ids.end() - 1);
+  return result;
+}
+
+void run_step(const model::Model& model, model::Runner& runner, model::KvCache& cache,
               std::span<const PackedSequence> sequences) {
   std::vector<model::Slice> slices;
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    if (keeps) cache.clear(i);
+    if (model.decoder) cache.clear(i);
     model::Slice slice{i, sequences[i].ids, model::Want::all};
     slice.token_types = sequences[i].types;
     slices.push_back(slice);
+  }
+  std::vector<std::vector<std::int32_t>> decoder_ids;
+  if (model.encoder && model.decoder) {
+    runner.encode(slices);
+    for (model::Slice& slice : slices) {
+      decoder_ids.push_back(shifted(slice.ids, *model.contract.tokens.decoder_start));
+      slice.ids = decoder_ids.back();
+    }
   }
   runner.forward(slices);
 }
@@ -46,6 +62,8 @@ bool run_packed(const model::Model& model, base::ThreadPool& pool,
     if (sequences[i].ids.empty()) base::reject(base::cat("input ", i + 1), "has no tokens");
     longest = std::max(longest, sequences[i].ids.size());
   }
+  if (model.encoder && model.decoder && !model.contract.tokens.decoder_start)
+    base::reject(model.weights.where(), "the model says no decoder_start token: texts cannot be given to its decoder");
   const std::size_t chunk = std::max(longest, options.step_tokens);
   model::CacheOptions cache_options;
   cache_options.k_type = cache_options.v_type = kernels::CacheType::f32;
@@ -58,7 +76,7 @@ bool run_packed(const model::Model& model, base::ThreadPool& pool,
   for (std::size_t first = 0; first < sequences.size();) {
     if (options.stop_requested && options.stop_requested()) return false;
     const std::size_t n = sequences_of_step(sequences, first, chunk);
-    run_step(runner, cache, model.decoder.has_value(), sequences.subspan(first, n));
+    run_step(model, runner, cache, sequences.subspan(first, n));
     std::size_t row = 0;
     for (std::size_t i = 0; i < n; ++i) {
       on_result({first + i, runner, row, pooled ? i : row});

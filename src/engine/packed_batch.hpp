@@ -1,6 +1,6 @@
 // Whole sequences of different length through a model, several in one step, packed without padding:
 // what embedding, classification and filling stand on. The bits of a sequence do not depend on its
-// neighbours.
+// neighbours. An encoder_decoder gets the text on both sides, on the decoder's shifted by one.
 #pragma once
 
 #include <cstdint>

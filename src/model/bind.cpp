@@ -91,6 +91,7 @@ void bind(Model& model, std::span<const weights::TensorView> tensors, std::strin
   if (model.contract.encoder) model.encoder = binder.stack("encoder", *model.contract.encoder);
   if (model.contract.decoder) model.decoder = binder.stack("decoder", *model.contract.decoder);
   binder.bind_head();
+  binder.bind_pooling();
 }
 
 }  // namespace quern::model

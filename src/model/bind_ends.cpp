@@ -1,5 +1,6 @@
 // Embeddings and the head.
 #include "base/error.hpp"
+#include "base/strings.hpp"
 #include "model/binder.hpp"
 
 namespace quern::model {
@@ -47,22 +48,30 @@ void Binder::bind_ropes() {
   }
 }
 
+HeadTransform Binder::transform(const contract::HeadTransform& spec, const std::string& name) const {
+  HeadTransform result;
+  result.linear = linear(name, spec.bias);
+  if (spec.activation) result.activation = activation_op(*spec.activation);
+  if (spec.norm) result.norm = norm(*spec.norm, name + ".norm", spec.d_out);
+  return result;
+}
+
+void Binder::bind_pooling() {
+  if (!contract_.pooling) return;
+  for (const contract::HeadTransform& layer : contract_.pooling->dense)
+    model_.pooling.push_back(transform(layer, base::cat("pooling.", model_.pooling.size())));
+}
+
 void Binder::bind_head() {
   const contract::Head& spec = contract_.head;
   if (spec.kind == contract::HeadKind::none) return;
   Head& head = model_.head;
   head.pool = spec.pool;
+  head.pool_pad = spec.pool_pad;
   head.in_scale = static_cast<float>(spec.in_scale);
   head.logit_scale = static_cast<float>(spec.logit_scale);
   head.softcap = static_cast<float>(spec.softcap.value_or(0.0));
-  if (spec.transform) {
-    HeadTransform& transform = head.transform.emplace();
-    transform.linear = linear("head.transform", spec.transform->bias);
-    if (spec.transform->activation)
-      transform.activation = activation_op(*spec.transform->activation);
-    if (spec.transform->norm)
-      transform.norm = norm(*spec.transform->norm, "head.transform.norm", spec.transform->d_out);
-  }
+  if (spec.transform) head.transform = transform(*spec.transform, "head.transform");
   head.logits =
       spec.tied ? linear("head", tensor("embedding.tokens"), spec.bias) : linear("head", spec.bias);
 }

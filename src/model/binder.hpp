@@ -25,6 +25,7 @@ class Binder {
   // bind_ends.cpp
   void bind_ropes();
   void bind_head();
+  void bind_pooling();
   // bind_stack.cpp
   Stack stack(std::string_view name, const contract::Stack& spec);
 
@@ -42,6 +43,8 @@ class Binder {
   // bind_ends.cpp; `tokens`: the table shared with another embedding, or nullptr.
   Embedding embedding(const contract::Embedding& spec, const std::string& prefix,
                       const weights::TensorView* tokens) const;
+
+  HeadTransform transform(const contract::HeadTransform& spec, const std::string& name) const;
 
   // A stack in the making, and where each of its layers keeps K and V.
   struct StackPlace {

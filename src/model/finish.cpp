@@ -15,13 +15,24 @@ void observe(const Step& step, std::string_view name, const Rows& rows) {
   if (step.tap != nullptr) (*step.tap)(name, rows.data, rows.n, rows.width, rows.stride);
 }
 
+// The last token that is none of the pads at the end; the first where all are pads.
+Rows without_pads(const Step& step, const Placement& placement, const HiddenRange& range, Rows states) {
+  const std::optional<std::size_t>& pad = step.model.head.pool_pad;
+  const auto is_pad = [&](std::size_t row) {
+    return static_cast<std::size_t>(step.tokens[placement.wanted[range.first + row]].id) == pad;
+  };
+  while (states.n > 1 && is_pad(states.n - 1)) --states.n;
+  return states;
+}
+
 // One row per slice: what a head with a pool reads.
 Rows pooled_rows(Step& step, const Placement& placement, const Rows& hidden) {
   const Rows pooled = step.scratch.pooled.rows(placement.ranges.size(), hidden.width);
   for (std::size_t i = 0; i < pooled.n; ++i) {
     const HiddenRange& range = placement.ranges[i];
     const Rows states{hidden.row(range.first), range.n, hidden.width, hidden.stride};
-    pool_rows(*step.model.kernels, *step.model.head.pool, states, pooled.row(i));
+    pool_rows(*step.model.kernels, *step.model.head.pool,
+              without_pads(step, placement, range, states), pooled.row(i));
   }
   return pooled;
 }
@@ -64,6 +75,23 @@ void pool_rows(const kernels::Kernels& kernels, contract::Pool mode, const Rows&
   if (mode != contract::Pool::mean) return;
   for (std::size_t i = 1; i < states.n; ++i) kernels.add(out, states.row(i), states.width);
   kernels.scale(out, 1.0F / static_cast<float>(states.n), states.width);
+}
+
+void finish_vector(Step& step, contract::Pool mode, const Rows& states, float* out) {
+  const std::vector<HeadTransform>& layers = step.model.pooling;
+  if (layers.empty()) return pool_rows(*step.model.kernels, mode, states, out);
+  const auto buffer = [&](std::size_t i, std::size_t width) {
+    const Rows both = step.scratch.vector.rows(2, width);
+    return Rows{both.row(i % 2), 1, width, both.stride};
+  };
+  Rows vector = buffer(0, states.width);
+  pool_rows(*step.model.kernels, mode, states, vector.row(0));
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Rows next = buffer(i + 1, layers[i].linear.out);
+    run_transform(step, layers[i], vector, next);
+    vector = next;
+  }
+  std::memcpy(out, vector.row(0), vector.width * sizeof(float));
 }
 
 }  // namespace quern::model

@@ -21,4 +21,7 @@ void finish_encoder(Step& step);
 void pool_rows(const kernels::Kernels& kernels, contract::Pool mode, const Rows& states,
                float* out);
 
+// The pooled rows through the layers behind the pooling -> out [contract::vector_width].
+void finish_vector(Step& step, contract::Pool mode, const Rows& states, float* out);
+
 }  // namespace quern::model

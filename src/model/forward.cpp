@@ -210,7 +210,8 @@ const float* Runner::logits(std::size_t row) const {
 void Runner::pool(contract::Pool mode, std::size_t first, std::size_t n, float* out) const {
   QUERN_ASSERT(n > 0 && first + n <= n_hidden());
   const Rows hidden = state_->scratch.hidden.rows(n_hidden(), state_->model.contract.d_model);
-  pool_rows(*state_->model.kernels, mode, {hidden.row(first), n, hidden.width, hidden.stride}, out);
+  Step step = state_->step(state_->model.output_stack(), state_->cache, nullptr);
+  finish_vector(step, mode, {hidden.row(first), n, hidden.width, hidden.stride}, out);
 }
 
 const KvCache* Runner::source_cache() const {

@@ -77,7 +77,8 @@ class Runner {
   std::size_t n_logits() const;
   std::size_t n_outputs() const;  // width of a row of logits: vocab_size, or the number of labels
   const float* logits(std::size_t row) const;
-  // One vector [d_model] for the hidden rows [first, first + n) of a sequence.
+  // One vector for the hidden rows [first, first + n) of a sequence: pooled, then through the layers of the
+  // contract's pooling, [contract::vector_width].
   void pool(contract::Pool mode, std::size_t first, std::size_t n, float* out) const;
 
   // Of the cross-attention (null without): its bytes grow with encode().

@@ -12,16 +12,12 @@ namespace {
 
 constexpr std::size_t kColumnsPerItem = 4096;
 
-// norm(act(W x + b)), in a buffer of its own: callers may ask for the hidden states.
+// In a buffer of its own: callers may ask for the hidden states.
 Rows transformed(Step& step, const Rows& hidden) {
   if (!step.model.head.transform) return hidden;
   const HeadTransform& transform = *step.model.head.transform;
   const Rows y = step.scratch.transformed.rows(hidden.n, transform.linear.out);
-  run_linear(step, hidden, transform.linear, y);
-  if (transform.activation)
-    for (std::size_t i = 0; i < y.n; ++i)
-      step.model.kernels->activate(*transform.activation, y.row(i), y.width);
-  if (transform.norm) normalize(step, *transform.norm, y, y);
+  run_transform(step, transform, hidden, y);
   return y;
 }
 
@@ -54,6 +50,14 @@ void finish_logits(Step& step, const Rows& logits) {
 }
 
 }  // namespace
+
+void run_transform(Step& step, const HeadTransform& transform, const Rows& input, const Rows& output) {
+  run_linear(step, input, transform.linear, output);
+  if (transform.activation)
+    for (std::size_t i = 0; i < output.n; ++i)
+      step.model.kernels->activate(*transform.activation, output.row(i), output.width);
+  if (transform.norm) normalize(step, *transform.norm, output, output);
+}
 
 void run_head(Step& step, const Rows& hidden, const Rows& logits) {
   run_linear(step, scaled(step, transformed(step, hidden)), step.model.head.logits, logits);

@@ -169,7 +169,7 @@ struct Stack {
   std::vector<CacheLayerSpec> cross_layers;  // K and V of the encoder's output, per attention over it
 };
 
-// norm(act(W x + b)) between the stack and the output matrix.
+// norm(act(W x + b)) between the stack and the output matrix, or behind a pooling.
 struct HeadTransform {
   Linear linear;
   std::optional<kernels::ActivationOp> activation;
@@ -178,6 +178,7 @@ struct HeadTransform {
 
 struct Head {
   std::optional<contract::Pool> pool;  // one row of logits per sequence, not per token
+  std::optional<std::size_t> pool_pad; // the id that the pool `last` passes over
   std::optional<HeadTransform> transform;
   Linear logits;                       // no weight: a model without a head
   float in_scale = 1, logit_scale = 1, softcap = 0;
@@ -196,6 +197,7 @@ class Model {
 
   std::optional<Stack> encoder, decoder;  // by contract::ModelKind
   Head head;
+  std::vector<HeadTransform> pooling;     // on a pooled vector, in order
   std::vector<const contract::Rope*> ropes;
   std::size_t n_moe_layers = 0;
 

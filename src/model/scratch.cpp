@@ -14,6 +14,7 @@ using base::round_up;
 struct Widths {
   std::size_t q = 0, k = 0, v = 0, attended = 0, d_ff = 0;
   std::size_t embedded = 0;         // 0: no embedding is projected
+  std::size_t vector = 0;           // 0: no layers behind a pooling
   std::size_t columns = 0;          // widest input of a matmul
   std::vector<std::size_t> groups;  // activation groups in use
 
@@ -84,6 +85,10 @@ Widths widths_of(const Model& model) {
   }
   if (model.head.transform) widths.add(model.head.transform->linear);
   widths.add(model.head.logits);
+  for (const HeadTransform& layer : model.pooling) {
+    widths.add(layer.linear);
+    widths.vector = std::max({widths.vector, layer.linear.in, layer.linear.out});
+  }
   return widths;
 }
 
@@ -169,6 +174,7 @@ Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_
   gate = RowBuffer(max_chunk, widths.d_ff);
   up = RowBuffer(max_chunk, widths.d_ff);
   embedded = RowBuffer(max_chunk, widths.embedded);
+  vector = RowBuffer(2, widths.vector);
   if (model.head.logits.weight != nullptr) logits = RowBuffer(max_chunk, model.head.logits.out);
   if (model.head.pool) pooled = RowBuffer(max_chunk, d_model);
   if (model.head.transform) transformed = RowBuffer(max_chunk, model.head.transform->linear.out);
@@ -190,7 +196,7 @@ std::size_t Scratch::bytes() const {
   std::size_t total = tile_states.bytes() + mla.bytes() + index.bytes() + nsa.bytes() + moe.bytes();
   for (const RowBuffer* buffer :
        {&stream, &next_stream, &normed, &branch_out, &hidden, &q, &k, &v, &attended, &gate, &up,
-        &embedded, &logits, &pooled, &transformed, &encoded})
+        &embedded, &logits, &pooled, &transformed, &vector, &encoded})
     total += buffer->memory.bytes();
   for (const QuantizedInput& input : quantized)
     total += input.bytes();

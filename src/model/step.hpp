@@ -73,6 +73,7 @@ struct Scratch {
   RowBuffer embedded;             // [tokens, d_embed], where the embedding is projected
   RowBuffer hidden, logits;       // [wanted, d_model], [wanted, outputs]
   RowBuffer pooled, transformed;  // [wanted, d_model], [wanted, transform d_out]: on the way to logits
+  RowBuffer vector;               // [2, widest layer]: a text's vector, where its pooling has layers
   RowBuffer encoded;              // [tokens, d_model]: the encoder's output
   std::vector<QuantizedInput> quantized;     // one per activation group of the model's formats
   std::vector<LazyArray<std::byte>> matmul;  // per thread

@@ -55,6 +55,39 @@ TEST_CASE("hub directory: one file", "[checkpoint]") {
   source->check_unchanged();
 }
 
+TEST_CASE("hub directory: weights in the folders of further modules", "[checkpoint]") {
+  const TemporaryDirectory dir;
+  dir.write("config.json", "{}");
+  dir.write("model.safetensors", vectors_file({"a"}));
+  dir.write("2_Dense/model.safetensors", vectors_file({"a", "b"}));
+  dir.write("onnx/model.safetensors", vectors_file({"c"}));
+  CHECK(open_checkpoint(dir.path())->tensors().size() == 1);
+  dir.write("modules.json", R"([{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Dense"}, {"path": "2_Dense"}, {"path": 3}, 4, {}])");
+  const auto source = open_checkpoint(dir.path());
+  CHECK(source->tensors().size() == 3);
+  REQUIRE(source->find("2_Dense/b") != nullptr);
+  float values[2] = {};
+  quern::checkpoint::to_float(*source->find("2_Dense/b"), 0, 2, values);
+  CHECK(values[1] == 1.5F);
+  for (const char* path : {"..", "../2_Dense", "a/b", "/tmp", "2_Dense/.."}) {
+    dir.write("modules.json", cat(R"([{"path": ")", path, "\"}]"));
+    CHECK(open_checkpoint(dir.path())->tensors().size() == 1);
+  }
+  for (const char* text : {"{}", "3", "[", "nul"}) {
+    dir.write("modules.json", text);
+    CHECK(!refused(dir.path()).empty());
+  }
+}
+
+TEST_CASE("hub directory: a model in the folder of its first module is found by the error", "[checkpoint]") {
+  const TemporaryDirectory dir;
+  dir.write("modules.json", "[]");
+  dir.write("0_Transformer/config.json", "{}");
+  dir.write("0_Transformer/model.safetensors", vectors_file({"a"}));
+  dir.write("2_Dense/config.json", "{}");
+  mentions(refused(dir.path()), "give 0_Transformer");
+}
+
 TEST_CASE("hub directory: shards", "[checkpoint]") {
   const TemporaryDirectory dir;
   dir.write("config.json", "{}");

@@ -26,9 +26,9 @@ namespace {
   [[maybe_unused]] const auto& [layers, final_norm, own] = *decoder;
   [[maybe_unused]] const auto& [g1, g2, g3] = layers.at(0);
   [[maybe_unused]] const auto& [o1, o2, o3] = *own;
-  [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, transform, h8, h9] = head;
+  [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, transform, h8, h9, h10] = head;
   [[maybe_unused]] const auto& [x1, x2, x3, x4] = *transform;
-  [[maybe_unused]] const auto& [w1, w2, w3] = *pooling;
+  [[maybe_unused]] const auto& [w1, w2, w3, w4] = *pooling;
   [[maybe_unused]] const auto& [j1, j2, j3, j4, j5] = chat;
   [[maybe_unused]] const auto& [p1, p2] = counts;
 }

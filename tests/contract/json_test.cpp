@@ -173,6 +173,7 @@ TEST_CASE("null is accepted only where the contract knows absence") {
                                              "transform",
                                              "activation",
                                              "pool",
+                                             "pool_pad",
                                              "pooling",
                                              "bos",
                                              "pad",
@@ -274,7 +275,8 @@ TEST_CASE("an unknown word of an enum names its path, the known words and the ne
                                        {"generation.early_stopping", "never"}});
   check_words(
       "encoder.json",
-      {{"head.pool", "first"}, {"head.transform.activation", "tanh"}, {"pooling.mode", "mean"}});
+      {{"head.pool", "first"}, {"head.transform.activation", "tanh"}, {"pooling.mode", "mean"},
+       {"pooling.dense[0].activation", "tanh"}});
 }
 
 TEST_CASE("a version of another time and mechanisms of another kind are refused by name") {

@@ -25,7 +25,7 @@ class RandomContract {
     add_ops(out);
     add_stacks(out);
     add_head(out);
-    if (coin()) out.pooling = Pooling{one_of({Pool::first, Pool::last, Pool::mean}), coin()};
+    if (coin()) out.pooling = pooling();
     out.tokens.eos = {2};
     if (coin()) out.tokens.mask = 3;
     if (coin()) out.tokens.decoder_start = 0;
@@ -300,7 +300,16 @@ class RandomContract {
     if (head.kind == HeadKind::lm) head.tied = width == out.embedding.d_embed && coin();
     if (!has_labels(head.kind)) return;
     if (coin()) head.pool = one_of({Pool::first, Pool::last, Pool::mean});
+    if (head.pool == Pool::last && coin()) head.pool_pad = below(out.vocab_size);
     head.labels = {"no", "yes", "perhaps"};
+  }
+  Pooling pooling() {
+    Pooling out{.mode = one_of({Pool::first, Pool::last, Pool::mean}), .normalize = coin()};
+    for (std::size_t n = below(3); n > 0; --n) {
+      out.dense.push_back({1 + below(90), std::nullopt, coin(), maybe_norm()});
+      if (coin()) out.dense.back().activation = activation();
+    }
+    return out;
   }
   void add_generation(Generation& out) {
     if (coin()) out.max_length = 1 + static_cast<std::int64_t>(below(100));

@@ -42,6 +42,10 @@ std::unique_ptr<MemoryCheckpoint> as_class(const std::string& fixture, const cha
   return source;
 }
 
+std::uint64_t width_of(const MemoryCheckpoint& source) {
+  return base::parse_json(source.config_json(), "config")["d_model"].get<std::uint64_t>();
+}
+
 }  // namespace
 
 TEST_CASE("every decoder's classifier of texts reads the last token") {
@@ -71,6 +75,84 @@ TEST_CASE("every decoder's classifier of tokens has a bias") {
     CHECK(resolved.contract.head.bias);
     CHECK(resolved.notices.empty());
   }
+}
+
+TEST_CASE("a classifier of texts passes over the padding that its configuration or class names") {
+  const auto pad_of = [](const char* fixture, const base::Json& id) {
+    auto source = as_class(fixture, "SomeForSequenceClassification");
+    source->add("score.weight", {kLabels, kWidth}, 1);
+    base::Json config = base::parse_json(source->config_json(), "config");
+    config.erase("pad_token_id");
+    if (!id.is_discarded()) config["pad_token_id"] = id;
+    source->set_config(config.dump());
+    return resolve(*source).contract.head.pool_pad;
+  };
+  const base::Json absent(base::Json::value_t::discarded);
+  CHECK(pad_of("llama2", 5) == 5);
+  CHECK(pad_of("llama2", 0) == 0);
+  for (const base::Json& none : {base::Json(nullptr), base::Json(-1), base::Json(1 << 23), absent})
+    CHECK(!pad_of("llama2", none));
+  CHECK(pad_of("gemma", absent) == 0);
+  CHECK(pad_of("opt", absent) == 1);
+  CHECK(!pad_of("phi3", absent));  // 32000, which the tiny vocabulary does not have
+}
+
+TEST_CASE("every decoder finds answers with two numbers for every token") {
+  for (const char* fixture : kDecoders) {
+    CAPTURE(fixture);
+    auto source = as_class(fixture, "SomeForQuestionAnswering");
+    source->add("qa_outputs.weight", {2, kWidth}, 1);
+    source->add("qa_outputs.bias", {2}, 1);
+    const convert::Resolved resolved = resolve(*source);
+    CHECK(resolved.contract.head.kind == contract::HeadKind::span);
+    CHECK(resolved.contract.head.labels.size() == 2);
+    CHECK((resolved.contract.head.bias && !resolved.contract.head.pool));
+    CHECK(resolved.notices.empty());
+  }
+  // Released classes of several families call their model `transformer`.
+  auto source = as_class("qwen2", "Qwen2ForQuestionAnswering");
+  source->rename([](const std::string& name) { return "transformer." + name.substr(name.find('.') + 1); });
+  source->add("qa_outputs.weight", {2, kWidth}, 1);
+  source->add("qa_outputs.bias", {2}, 1);
+  CHECK(resolve(*source).contract.head.kind == contract::HeadKind::span);
+}
+
+TEST_CASE("encoder-decoders classify texts and find answers, with the model's own names or inside a wrapper") {
+  for (const char* fixture : {"t5", "flan-t5", "umt5", "bart"}) {
+    for (const bool wrapped : {false, true}) {
+      if (wrapped && std::string(fixture) == "bart") continue;
+      CAPTURE(fixture, wrapped);
+      const auto made = [&](const char* name) {
+        auto source = as_class(fixture, name);
+        if (source->find("final_logits_bias") != nullptr) source->remove("final_logits_bias");
+        if (wrapped) source->rename([](const std::string& own) { return "transformer." + own; });
+        return source;
+      };
+      auto texts = made("SomeForSequenceClassification");
+      const std::uint64_t width = width_of(*texts);
+      texts->add("classification_head.dense.weight", {width, width}, 1);
+      texts->add("classification_head.dense.bias", {width}, 1);
+      texts->add("classification_head.out_proj.weight", {kLabels, width}, 1);
+      texts->add("classification_head.out_proj.bias", {kLabels}, 1);
+      const contract::Head head = resolve(*texts).contract.head;
+      CHECK(head.kind == contract::HeadKind::classify);
+      CHECK((head.pool == contract::Pool::last && head.bias && head.in_scale == 1));
+      CHECK(head.transform->activation == contract::Activation::tanh);
+      auto answers = made("SomeForQuestionAnswering");
+      answers->add("qa_outputs.weight", {2, width}, 1);
+      answers->add("qa_outputs.bias", {2}, 1);
+      CHECK(resolve(*answers).contract.head.kind == contract::HeadKind::span);
+    }
+  }
+  auto tokens = as_class("t5-encoder", "T5ForTokenClassification");
+  tokens->rename([](const std::string& own) { return "transformer." + own; });
+  tokens->add("classifier.weight", {kLabels, width_of(*tokens)}, 1);
+  tokens->add("classifier.bias", {kLabels}, 1);
+  const contract::Contract labelled = resolve(*tokens).contract;
+  CHECK(labelled.kind == contract::ModelKind::encoder);
+  CHECK((labelled.head.kind == contract::HeadKind::classify && !labelled.head.pool && labelled.head.bias));
+  for (const char* name : {"MBartForSequenceClassification", "MBartForQuestionAnswering"})
+    CHECK_THROWS_AS(resolve(*as_class("mbart-pre", name)), base::Error);
 }
 
 TEST_CASE("every decoder's bare model has no head") {

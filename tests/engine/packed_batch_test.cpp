@@ -62,6 +62,52 @@ TEST_CASE("a packed sequence has the bits it has alone, with and without a pool"
   }
 }
 
+TEST_CASE("an encoder-decoder gets a text on both sides, shifted by one on the decoder's", "[packed]") {
+  Contract contract = encoder_decoder_contract(false);
+  contract.head = {contract::HeadKind::classify, false, true, 1, 1, {}, {}, contract::Pool::last, {}, {"a", "b", "c"}};
+  contract.tokens.decoder_start = 7;
+  const TinyModel tiny = make_model(contract, "f32");
+  std::vector<Ids> inputs;
+  for (std::uint32_t i = 0; i < 5; ++i) inputs.push_back(random_ids(1 + (i * 37) % 50, 101, i));
+  const std::vector<Rows> packed = run(*tiny.model, inputs, 80);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Ids decoder = {7};
+    decoder.insert(decoder.end(), inputs[i].begin(), inputs[i].end() - 1);
+    base::ThreadPool pool(1);
+    model::CacheOptions options;
+    options.k_type = options.v_type = kernels::CacheType::f32;
+    options.max_tokens = 64;
+    model::KvCache cache(*tiny.model, options);
+    model::Runner runner(*tiny.model, cache, pool, 64, 0);
+    const model::Slice source{0, inputs[i], model::Want::none}, target{0, decoder, model::Want::last};
+    runner.encode({&source, 1});
+    runner.forward({&target, 1});
+    CHECK(same_bits(packed[i].logits, std::vector<float>(runner.logits(0), runner.logits(0) + 3)));
+  }
+  contract.tokens.decoder_start.reset();
+  const TinyModel without = make_model(contract, "f32");
+  CHECK_THROWS_AS(run(*without.model, {{3}}, 8), base::Error);
+}
+
+TEST_CASE("a pool of the last token passes over padding at the end", "[packed]") {
+  Contract contract = classifier_contract(contract::Pool::last);
+  contract.head.pool_pad = 4;
+  const TinyModel tiny = make_model(contract, "f32");
+  contract.head.pool_pad.reset();
+  contract.head.pool.reset();
+  const TinyModel all = make_model(contract, "f32");
+  const std::pair<Ids, std::size_t> rows[] = {
+      {{9, 8, 7}, 2}, {{9, 8, 4, 4}, 1}, {{4, 9, 4, 8}, 3}, {{4, 4, 4}, 0}, {{4}, 0}, {{9, 4, 8, 4}, 2}};
+  std::vector<Ids> inputs;
+  for (const auto& [ids, row] : rows) inputs.push_back(ids);
+  const std::vector<Rows> pooled = run(*tiny.model, inputs, 64);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Rows every = run(*all.model, {inputs[i]}, 64).front();
+    const auto first = every.logits.begin() + static_cast<std::ptrdiff_t>(3 * rows[i].second);
+    CHECK(same_bits(pooled[i].logits, std::vector<float>(first, first + 3)));
+  }
+}
+
 TEST_CASE("packing refuses empty and too long sequences and stops when asked", "[packed]") {
   const TinyModel tiny = make_model(encoder_contract(), "q8");
   CHECK_THROWS_AS(run(*tiny.model, {random_ids(3, 101), {}}, 16), base::Error);

@@ -50,7 +50,7 @@ inline Contract classifier_contract(contract::Pool pool) {
   c.blocks["local"].branches[0].op = "local";
   c.encoder = contract::Stack{{{{"block", "local"}, 2, false}}, "main", std::nullopt};
   c.decoder.reset();
-  c.head = {contract::HeadKind::classify, false, true, 1, 1, {}, {}, pool, {"a", "b", "c"}};
+  c.head = {contract::HeadKind::classify, false, true, 1, 1, {}, {}, pool, {}, {"a", "b", "c"}};
   c.head.transform = contract::HeadTransform{40, contract::Activation::tanh, true, std::nullopt};
   return c;
 }

@@ -63,7 +63,7 @@ inline Contract tiny_contract() {
   const contract::Branch ffn{"main", "ffn", std::nullopt, std::nullopt, 1, 1};
   c.blocks["block"] = {contract::Residual::sequential, 1, {attn, ffn}};
   c.decoder = contract::Stack{{{{"block"}, 3, false}}, "main", std::nullopt};
-  c.head = {contract::HeadKind::lm, true, false, 1, 1, {}, {}, {}, {}};
+  c.head = {contract::HeadKind::lm, true, false, 1, 1, {}, {}, {}, {}, {}};
   c.tokenizer.model = "none";
   return c;
 }

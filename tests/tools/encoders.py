@@ -1,8 +1,9 @@
-"""Tiny encoders with heads through embed, classify and fill, against the reference implementation
+"""Tiny models with heads through embed, classify and fill, against the reference implementation
 (tests/data/encoders, scripts/make_encoder_goldens.py): texts, pairs, lines of ids, packed and one by one."""
 import json
 import math
 import pathlib
+import shutil
 import tempfile
 
 from harness import CONVERT, QUERN, SOURCE, check, need, run
@@ -70,7 +71,7 @@ def classify(model, name, cases, folder):
     config = json.loads((ROOT / name / "config.json").read_text())
     names = [config["id2label"][str(i)] for i in range(len(config["id2label"]))]
     for by_ids in (True, False):
-        some = [c for c in cases if not (by_ids and isinstance(c["text"], list))]
+        some = [c for c in cases if (c["text"] is None or isinstance(c["text"], str) if by_ids else c["text"] is not None)]
         for step in ("512", "1"):
             result = run(QUERN, "classify", "-m", model, *inputs(some, folder, by_ids), "--output", "json", "-ub", step,
                          "--top-k", len(names))
@@ -110,6 +111,50 @@ def embed(model, name, cases, folder):
                   f"{name}: not of length 1")
 
 
+def dense(source, cases, folder):
+    """Modules of sentence-transformers behind the pooling, in their order, against NumPy."""
+    from safetensors.numpy import save_file
+    random = np.random.default_rng(5)
+    width, d = 32, folder / "modules"
+    shutil.copytree(source, d)
+    def module(n, kind, config, tensors):
+        (d / f"{n}_{kind}").mkdir()
+        (d / f"{n}_{kind}/config.json").write_text(json.dumps(config))
+        if tensors: save_file(tensors, d / f"{n}_{kind}/model.safetensors")
+        return {"idx": n, "name": str(n), "path": f"{n}_{kind}", "type": f"sentence_transformers.models.{kind}"}
+    floats = lambda *shape: (random.standard_normal(shape) / 3).astype(np.float32)
+    w1, b1, w2, g, b = floats(48, width), floats(48), floats(20, 48), floats(20) + 1, floats(20)
+    layers = [
+        module(1, "Pooling", {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True}, {}),
+        module(2, "Dense", {"in_features": width, "out_features": 48, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"},
+               {"linear.weight": w1, "linear.bias": b1}),
+        module(3, "Dense", {"in_features": 48, "out_features": 20, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"},
+               {"linear.weight": w2}),
+        module(4, "LayerNorm", {"dimension": 20}, {"norm.weight": g, "norm.bias": b}),
+        {"idx": 5, "name": "5", "path": "5_Normalize", "type": "sentence_transformers.models.Normalize"}]
+    (d / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}, *layers]))
+    x = np.array([c["mean"] for c in cases]) @ w1.T.astype(float) + b1
+    x = np.tanh(x) @ w2.T
+    x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * g + b
+    want = x / np.linalg.norm(x, axis=1, keepdims=True)
+    for kind, bound in (("f32", 1e-5), ("q8", 0.02), ("q4", 0.2)):
+        model = folder / f"modules-{kind}"
+        run(CONVERT, d, model, "--type", kind)
+        run(QUERN, "embed", "-m", model, *inputs(cases, folder, True), "-o", folder / "out.npy")
+        got = np.load(folder / "out.npy")
+        check(got.shape == want.shape and np.abs(got - want).max() < bound, f"dense layers, {kind}: {np.abs(got - want).max()}")
+    report = run(QUERN, "inspect", "-m", model).stdout.decode()
+    check("mean, a layer to width 48, tanh, bias: yes" in report and "to width 20" in report, f"no layers in {report}")
+    run(QUERN, "verify", "-m", folder / "modules-f32")
+    edited = json.loads((folder / "modules-f32/model.json").read_text())
+    edited["pooling"]["dense"].pop()
+    (folder / "modules-f32/model.json").write_text(json.dumps(edited))
+    run(QUERN, "embed", "-m", folder / "modules-f32", "-p", "x", expect=3)
+    (d / "3_Dense/model.safetensors").rename(d / "3_Dense/pytorch_model.bin")
+    refused = run(CONVERT, d, folder / "no", "--type", "f32", expect=3)
+    check(b"3_Dense/model.safetensors" in refused.stderr, f"{refused.stderr}")
+
+
 def limits(model, folder):
     """64 positions: longer text is cut with a notice or refused, ids are refused."""
     long = "the cat " * 200
@@ -136,8 +181,10 @@ def main():
             cases = json.loads((source / "expected.json").read_text())
             model = folder / source.name
             run(CONVERT, source, model, "--type", "f32")
-            {"fill": fill, "embed": embed, "answers": answers}.get(source.name, classify)(model, source.name, cases, folder)
+            by_name = {"fill": fill, "embed": embed} | ({source.name: answers} if "answers" in source.name else {})
+            by_name.get(source.name, classify)(model, source.name, cases, folder)
             n += len(cases)
+            if source.name == "embed": dense(source, cases, folder)
         limits(folder / "embed", folder)
     print(f"{n} inputs of embed, classify and fill equal to the reference, as text and as ids")
 

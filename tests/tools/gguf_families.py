@@ -172,6 +172,15 @@ def gemma(w):
         w.f32("rope.scaling.factor", scaling["factor"])
 
 
+def gemma_embedding(w):
+    w.tensors = {f"model.{name}": rows for name, rows in w.tensors.items()}
+    gemma(w)
+    w.u32("pooling_type", 1)
+    w.u32("dense_2_feat_in", w.get("hidden_size"))
+    w.u32("dense_2_feat_out", 9)
+    w.put("dense_2.weight", np.eye(9, w.get("hidden_size"), dtype=np.float32))
+
+
 def phi3(w):
     llama_like(w, rms(w))
     scaling = w.get("rope_parameters", default={})
@@ -350,7 +359,7 @@ CASES = {
     "stablelm": ("stablelm", by_layer_norm), "falcon-mqa": ("falcon", falcon), "falcon-new": ("falcon", falcon),
     "bloom-alibi": ("bloom", bloom), "mpt": ("mpt", mpt), "qwen2": ("qwen2", qwen2), "qwen2-yarn": ("qwen2", qwen2),
     "qwen3": ("qwen3", plain), "glm": ("chatglm", glm), "glm4": ("glm4", glm), "gemma": ("gemma", gemma),
-    "gemma2": ("gemma2", gemma), "gemma3": ("gemma3", gemma), "phi3": ("phi3", phi3), "phi3-longrope": ("phi3", phi3),
+    "gemma2": ("gemma2", gemma), "gemma3": ("gemma3", gemma), "gemma3-encoder": ("gemma-embedding", gemma_embedding), "phi3": ("phi3", phi3), "phi3-longrope": ("phi3", phi3),
     "olmo2": ("olmo2", olmo2), "cohere": ("command-r", cohere), "granite": ("granite", granite), "gpt2": ("gpt2", gpt2),
     "smollm3-nope": ("smollm3", paired, {"no_rope_layers": None}), "bert": ("bert", bert),
     "modernbert": ("modern-bert", modern_bert),
@@ -362,7 +371,7 @@ CASES = {
 def logits(model, folder, arch):
     """Logits, or the hidden states of an encoder, whose GGUF form has no head."""
     (folder / "ids").write_text(" ".join(map(str, IDS)))
-    options = ["-ctk", "f32", "-ctv", "f32", "--hidden" if arch.endswith("bert") else "-o", folder / "o.npy"]
+    options = ["-ctk", "f32", "-ctv", "f32", "--hidden" if arch.endswith(("bert", "embedding")) else "-o", folder / "o.npy"]
     if arch == "t5":
         options += ["--encoder-ids-file", folder / "ids"]
     run(QUERN, "logits", "-m", model, "--ids-file", folder / "ids", *options)

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "batch/item_error.hpp"
+#include "contract/tensors.hpp"
 #include "engine/packed_batch.hpp"
 #include "text_limit.hpp"
 #include "text_vectors.hpp"
@@ -60,7 +61,7 @@ void BatchEmbedder::run(const std::function<bool()>& stop_requested) {
   const engine::PackOptions pack{step_tokens_, false, stop_requested};
   engine::run_packed(*loaded_.model, *loaded_.pool, sequences, pack, [&](const engine::PackedResult& result) {
     const Waiting& one = batch[result.index];
-    std::vector<float> vector(loaded_.model->contract.d_model);
+    std::vector<float> vector(contract::vector_width(loaded_.model->contract));
     result.runner.pool(pooling_.mode, result.first_hidden, one.text.ids.size(), vector.data());
     n_done_tokens_ += one.text.ids.size();
     if (!is_finite(vector)) return one.on_done({}, "the model's output is not finite");

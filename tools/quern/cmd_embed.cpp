@@ -10,6 +10,7 @@
 #include "arguments.hpp"
 #include "base/error.hpp"
 #include "command.hpp"
+#include "contract/tensors.hpp"
 #include "engine/packed_batch.hpp"
 #include "npy.hpp"
 #include "signals.hpp"
@@ -59,7 +60,7 @@ void add_embed_options(CLI::App& app, EmbedOptions& options) {
       ->check(CLI::IsMember({"mean", "first", "cls", "last"}));
   CLI::Option* yes = app.add_flag("--normalize", options.normalize, "vectors of length 1 (the model's, else yes)");
   app.add_flag("--no-normalize", options.no_normalize, "vectors as they come")->excludes(yes);
-  app.add_option("-o,--output", options.output, "a NumPy array [texts, d_model] in place of JSON lines: OUT.npy");
+  app.add_option("-o,--output", options.output, "a NumPy array [texts, width] in place of JSON lines: OUT.npy");
   app.footer("examples:\n  quern embed -m MODEL -p \"a text\"\n  quern embed -m MODEL -f texts.txt -o vectors.npy\n"
              "  quern embed -m MODEL -f texts.jsonl > vectors.jsonl");
 }
@@ -84,9 +85,9 @@ int cmd_embed(const std::vector<std::string>& arguments) {
   std::vector<engine::PackedSequence> sequences;
   for (const InputItem& item : items) sequences.push_back({item.ids, item.types});
   std::unique_ptr<NpyWriter> file;
-  if (!options.output.empty()) file = std::make_unique<NpyWriter>(options.output, items.size(), contract.d_model);
+  if (!options.output.empty()) file = std::make_unique<NpyWriter>(options.output, items.size(), contract::vector_width(contract));
   catch_signals();
-  std::vector<float> vector(contract.d_model);
+  std::vector<float> vector(contract::vector_width(contract));
   const engine::PackOptions pack{options.model.prefill_chunk, false, interrupted};
   const bool done = engine::run_packed(
       *loaded.model, *loaded.pool, sequences, pack, [&](const engine::PackedResult& result) {

@@ -7,7 +7,8 @@ namespace quern::tool {
 
 contract::Pooling default_pooling(const contract::Contract& contract) {
   const bool decoder = contract.kind == contract::ModelKind::decoder;
-  return contract.pooling.value_or(contract::Pooling{decoder ? contract::Pool::last : contract::Pool::mean, true});
+  return contract.pooling.value_or(
+      contract::Pooling{.mode = decoder ? contract::Pool::last : contract::Pool::mean, .normalize = true});
 }
 
 void normalize(std::vector<float>& vector) {
