@@ -10,7 +10,7 @@ import sys
 BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else pathlib.Path("build-release").resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 QUERN, CONVERT = BUILD / "quern", BUILD / "quern-convert"
-EMULATOR = os.environ.get("QUERN_EMULATOR", "").split()  # before the programs: "qemu-aarch64 -cpu max"
+EMULATOR = os.environ.get("QUERN_EMULATOR", "").split()  # before the programs (scripts/full/arm64)
 
 
 def skip(reason):
