@@ -164,7 +164,7 @@ VARIANTS = {
     "modernbert": ("modernbert", MLM, dict(ENC, num_hidden_layers=5, local_attention=14, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2), [{}, dict(global_attn_every_n_layers=2), dict(attention_bias=True, mlp_bias=True, norm_bias=True), dict(decoder_bias=False), dict(hidden_activation="silu", classifier_activation="relu"),
         dict(rope_parameters={"full_attention": rope(5e4), "sliding_attention": rope(2e3)}), dict(layer_types=["sliding_attention", "full_attention", "full_attention", "sliding_attention", "full_attention"]), dict(local_attention=7), dict(tie_word_embeddings=False, hidden_activation="gelu_pytorch_tanh")]),
     "t5": ("t5", SEQ2SEQ, T5, [{}, dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False), dict(feed_forward_proj="gated-silu"), dict(tie_word_embeddings=False), dict(num_decoder_layers=1),
-        dict(feed_forward_proj="gated-relu", num_decoder_layers=5), dict(feed_forward_proj="silu"), dict(feed_forward_proj="gelu", layer_norm_epsilon=1e-3), dict(relative_attention_num_buckets=33, relative_attention_max_distance=20)]),
+        dict(feed_forward_proj="gated-relu", num_decoder_layers=5), dict(feed_forward_proj="silu"), dict(feed_forward_proj="gelu", layer_norm_epsilon=1e-3), dict(relative_attention_num_buckets=34, relative_attention_max_distance=20)]),
     "mt5": ("mt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
     "umt5": ("umt5", SEQ2SEQ, dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), [{}]),
     "bart": ("bart", SEQ2SEQ, dict(BART, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2), [{}, dict(scale_embedding=True), dict(activation_function="relu"), dict(encoder_layers=1, decoder_layers=1), dict(tie_word_embeddings=False),
@@ -242,8 +242,10 @@ def old_spelling(config, model_type):
     if isinstance(values, dict) and any(isinstance(v, dict) for v in values.values()):
         if set(values) != {"sliding_attention", "full_attention"}: config["rope_parameters"] = values
         else:
-            config["rope_local_base_freq"] = values["sliding_attention"].get("rope_theta", 10000.0)
-            values = values["full_attention"]
+            local = values["sliding_attention"].get("rope_theta", 10000.0)
+            values = dict(values["full_attention"])
+            if model_type == "modernbert": config["local_rope_theta"], config["global_rope_theta"] = local, values["rope_theta"]
+            else: config["rope_local_base_freq"] = local
     if isinstance(values, dict) and "rope_parameters" not in config:
         values = dict(values)
         config["rope_theta"] = values.pop("rope_theta", 10000.0)

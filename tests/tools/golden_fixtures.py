@@ -70,7 +70,7 @@ def main():
                     (source / file.name).write_bytes(file.read_bytes())
             recipe = ["--recipe", fixture / "recipe.json"] if (fixture / "recipe.json").exists() else []
             run(CONVERT, source, folder / "m", "--type", "f32", *recipe)
-            run(QUERN, "verify", "-m", folder / "m", "--quick")
+            run(QUERN, "verify", "-m", folder / "m")
             if "logits" not in expected:  # an encoder without a head
                 case, want = Case(folder, expected), expected["last_hidden_state"].astype(np.float64)
                 covered.append(f"{fixture.name} {close(fixture.name, case.hidden(), want):.1e} (hidden states)")
