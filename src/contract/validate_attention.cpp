@@ -53,7 +53,7 @@ void check_relative_bias(const Rules& rules, const std::string& path, const Rela
   rules.range(path + ".starts", bias.starts.size(), 1, kMaxBuckets);
   rules.require(bias.starts[0] == 0, path + ".starts[0]", "the first bucket starts at distance 0");
   for (std::size_t i = 1; i < bias.starts.size(); ++i)
-    rules.require(bias.starts[i] > bias.starts[i - 1], cat(path, ".starts[", i, "]"),
+    rules.require(bias.starts[i] >= bias.starts[i - 1], cat(path, ".starts[", i, "]"),
                   "distances ascend");
 }
 

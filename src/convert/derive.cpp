@@ -96,11 +96,9 @@ std::vector<std::uint32_t> bucket_starts(std::size_t n_buckets, std::size_t max_
     const auto log =
         static_cast<float>(std::log(static_cast<double>(static_cast<float>(distance) / whole)));
     const auto above = static_cast<std::size_t>(log / range * log_buckets);
-    // A bucket that no distance falls into would have no start.
-    if (exact + above > starts.size() && above < n_buckets - exact)
-      base::reject(where, "a bucket is empty: more buckets than max_distance has room for",
-                   cat(n_buckets));
-    if (exact + above >= starts.size()) starts.push_back(static_cast<std::uint32_t>(distance));
+    // A bucket that no distance falls into begins where the next one does.
+    const std::size_t bucket = std::min(exact + above, n_buckets - 1);
+    while (bucket >= starts.size()) starts.push_back(static_cast<std::uint32_t>(distance));
   }
   return starts;
 }

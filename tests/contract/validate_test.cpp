@@ -353,7 +353,7 @@ TEST_CASE("rules of native sparse attention and prefix masks") {
           c.ops["prefix"].attention->relative_bias = RelativeBias{false, {1}, true};
         }},
        {"ops.prefix.relative_bias.starts[2]", [](Contract& c) {
-          c.ops["prefix"].attention->relative_bias = RelativeBias{false, {0, 4, 4}, true};
+          c.ops["prefix"].attention->relative_bias = RelativeBias{false, {0, 4, 3}, true};
         }}});
 }
 

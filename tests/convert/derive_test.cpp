@@ -1,7 +1,10 @@
 // Slopes, bucket starts and tables that a rule gives.
-#include "catch.hpp"
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
+#include "catch.hpp"
 #include "convert/derive.hpp"
 #include "convert/made_tensor.hpp"
 #include "memory_checkpoint.hpp"
@@ -39,7 +42,18 @@ TEST_CASE("buckets of distances begin where the reference implementation's do") 
   CHECK(std::vector<std::uint32_t>(both.begin() + 8, both.end()) ==
         std::vector<std::uint32_t>{8, 12, 16, 23, 32, 46, 64, 91});
   CHECK_THROWS_AS(convert::bucket_starts(32, 16, "t"), base::Error);
-  CHECK_THROWS_AS(convert::bucket_starts(4000, 2001, "t"), base::Error);
+  // More buckets than distances to fill them: as the reference's formula, float32, some stay empty.
+  for (const auto& [n, longest] : {std::pair<std::size_t, std::size_t>{34, 20}, {33, 20}, {4000, 2001}, {32, 128}}) {
+    const std::vector<std::uint32_t> starts = convert::bucket_starts(n, longest, "t");
+    REQUIRE(starts.size() == n);
+    const std::size_t exact = n / 2;
+    const auto range = static_cast<float>(std::log(static_cast<double>(longest) / static_cast<double>(exact)));
+    for (std::size_t d = exact; d < 2 * longest; ++d) {
+      const auto log = static_cast<float>(std::log(static_cast<double>(static_cast<float>(d) / static_cast<float>(exact))));
+      const std::size_t want = std::min(exact + static_cast<std::size_t>(log / range * static_cast<float>(n - exact)), n - 1);
+      REQUIRE(static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), d) - starts.begin()) == want + 1);
+    }
+  }
 }
 
 TEST_CASE("rules in an op become numbers, anything else is an input error") {
