@@ -90,13 +90,13 @@ struct ThreadPool::State {
       if (stop) return;
       if (!seat.take(seen)) continue;
       work(thread);
-      seat.part.store(part_of(seen, done), std::memory_order_release);
+      seat.part.store(part_of(seen, done));  // in one order with the sleeper's count that notify reads: no lost wake-up
       seat.part.notify_one();
     }
   }
 
   void announce() {
-    job.fetch_add(1, std::memory_order_release);
+    job.fetch_add(1);
     job.notify_all();
   }
 
