@@ -168,6 +168,21 @@ void load_int4_v(const CacheLayout& layout, const std::byte* block, std::size_t 
 
 }  // namespace
 
+std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q) {
+  std::vector<float> seen(q, q + layout.d_k);
+  if (layout.k_type != CacheType::int8 || layout.d_rope != 0) return seen;
+  std::vector<std::int8_t> codes((layout.d_k + 63) / 64 * 64);
+  float scale = 0;
+  std::int32_t sum = 0;
+  kernels.quantize(q, layout.d_k, 1, layout.d_k, layout.d_k, {codes.data(), &scale, &sum, codes.size(), 1});
+  for (std::size_t d = 0; d < layout.d_k; ++d) seen[d] = scale * static_cast<float>(codes[d]);
+  return seen;
+}
+
+float reference_v_scale(const CacheLayout& layout, const std::byte* block, std::size_t slot) {
+  return load_scale(layout.v_type, block + layout.v_scale_offset, slot);
+}
+
 void reference_load_kv(const CacheLayout& layout, const std::byte* block, std::size_t slot,
                        float* k, float* v) {
   const bool latent = layout.d_rope != 0;

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/attention_types.hpp"
+#include "kernels/kernels.hpp"
 
 namespace quern::kernels {
 
@@ -30,6 +32,12 @@ struct ReferenceQuery {
 // output [d_v]; zeros for a query that sees no key. Returns what a weight whose code is off by one moves an output
 // by, at most: a code may round either way where its weight is within float error of a tie (0: no codes).
 double reference_attention(const ReferenceQuery& query, double* output);
+
+// The query q [d_k] as the scores see it: where int8 keys are attended in integers, codes with one scale.
+std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q);
+
+// The scale of one token's value in a block: ReferenceQuery::v_scale of int8 values.
+float reference_v_scale(const CacheLayout& layout, const std::byte* block, std::size_t slot);
 
 // The values a cache block holds for one token, scales applied: k [d_k], v [d_v]; of latent rows k [d_rope],
 // v the latent [d_v].

@@ -135,9 +135,7 @@ class AttentionSequence {
     for (std::size_t t = n_held_; t < case_.n_keys; ++t, ++n_held_) {
       reference_load_kv(layout_, block_of(t), t % kBlockTokens, &held_k_[t * case_.d_k],
                         &held_v_[t * case_.d_v]);
-      v_scale_.push_back(0);
-      if (case_.v_type == CacheType::int8)
-        std::memcpy(&v_scale_.back(), block_of(t) + layout_.v_scale_offset + t % kBlockTokens * sizeof(float), sizeof(float));
+      v_scale_.push_back(reference_v_scale(layout_, block_of(t), t % kBlockTokens));
     }
     const float sink = sink_of(head);
     std::vector<double> output(case_.d_v);
@@ -156,17 +154,8 @@ class AttentionSequence {
   }
 
  private:
-  // As the scores see it: of int8 keys, codes with one scale.
   std::vector<float> query(std::size_t token, std::size_t head) const {
-    const float* row = &q_[(token * case_.group + head) * case_.d_k];
-    std::vector<float> q(row, row + case_.d_k);
-    if (case_.k_type != CacheType::int8) return q;
-    std::vector<std::int8_t> codes((case_.d_k + 63) / 64 * 64);
-    float scale = 0;
-    std::int32_t sum = 0;
-    kernels_.quantize(row, case_.d_k, 1, case_.d_k, case_.d_k, {codes.data(), &scale, &sum, codes.size(), 1});
-    for (std::size_t d = 0; d < case_.d_k; ++d) q[d] = scale * static_cast<float>(codes[d]);
-    return q;
+    return reference_query(kernels_, layout_, &q_[(token * case_.group + head) * case_.d_k]);
   }
   std::uint32_t begin_of(std::size_t token) const {
     const auto end = static_cast<std::uint32_t>(token + 1);

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "base/buffer.hpp"
-#include "base/round_up.hpp"
 #include "base/strings.hpp"
 #include "kernels/reference_attention.hpp"
 #include "verify.hpp"
@@ -89,8 +87,7 @@ class Keys {
       k_.insert(k_.end(), key.begin(), key.end());
       v_.insert(v_.end(), v.begin(), v.end());
       if (latent || shape.layout.v_type != kernels::CacheType::int8) continue;
-      float& scale = v_scale_.emplace_back();
-      std::memcpy(&scale, block + shape.layout.v_scale_offset + t % kernels::kBlockTokens * sizeof(float), sizeof(float));
+      v_scale_.push_back(kernels::reference_v_scale(shape.layout, block, t % kernels::kBlockTokens));
     }
   }
   const std::byte* const* blocks(std::size_t first) const { return blocks_.data() + first; }
@@ -169,18 +166,6 @@ std::vector<float> attended(const kernels::Kernels& kernels, const Shape& shape,
   return out;
 }
 
-// A query as the scores see it: where int8 keys are attended in integers, codes with one scale.
-std::vector<float> seen_query(const kernels::Kernels& kernels, const Shape& shape, const float* row) {
-  std::vector<float> q(row, row + shape.d_k);
-  if (shape.layout.k_type != kernels::CacheType::int8 || shape.layout.d_rope > 0) return q;
-  std::vector<std::int8_t> codes(base::round_up(shape.d_k, std::size_t{64}));
-  float scale = 0;
-  std::int32_t sum = 0;
-  kernels.quantize(row, shape.d_k, 1, shape.d_k, shape.d_k, {codes.data(), &scale, &sum, codes.size(), 1});
-  for (std::size_t d = 0; d < shape.d_k; ++d) q[d] = scale * static_cast<float>(codes[d]);
-  return q;
-}
-
 // Errors of queries. A weight within float error of a tie may become the other code: few queries may be further off,
 // by what that moves them.
 struct Errors {
@@ -206,7 +191,7 @@ void add_errors(const kernels::Kernels& kernels, const Shape& shape, std::size_t
   const std::vector<float> out = attended(kernels, shape, keys, visible, queries), bias = visible.bias();
   std::vector<double> expected(shape.d_v);
   for (std::size_t i = 0; i < shape.n_queries; ++i) {
-    const std::vector<float> q = seen_query(kernels, shape, &queries.q[i * shape.d_k]);
+    const std::vector<float> q = kernels::reference_query(kernels, shape.layout, &queries.q[i * shape.d_k]);
     const double slack = kernels::reference_attention(
         {q.data(), keys.k(), keys.v(), shape.d_k, shape.d_v, visible.first, n_keys, shape.sinks, shape.scale, shape.softcap,
          shape.alibi != nullptr ? double{shape.alibi->slopes[i]} : 0.0,
