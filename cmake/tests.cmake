@@ -49,8 +49,11 @@ if(TARGET test_kernels)
   endif()
 endif()
 # Speed of the kernels; by hand: ninja kernel_bench && ./kernel_bench
-add_executable(kernel_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/kernel_bench.cpp)
-target_link_libraries(kernel_bench PRIVATE quern_kernels quern_warnings)
+foreach(bench kernel_bench attention_bench)
+  add_executable(${bench} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/${bench}.cpp)
+  target_link_libraries(${bench} PRIVATE quern_kernels quern_warnings)
+  target_include_directories(${bench} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+endforeach()
 # Time of the sampling chain; by hand: ninja sampler_bench && ./sampler_bench
 add_executable(sampler_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/sampler_bench.cpp)
 target_link_libraries(sampler_bench PRIVATE quern_sampling quern_warnings)

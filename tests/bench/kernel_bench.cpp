@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "bench/timing.hpp"
 #include "kernels/select.hpp"
 #include "quant/formats.hpp"
 
@@ -23,33 +23,7 @@ namespace {
 
 using namespace quern;
 using namespace quern::kernels;
-
-// Time of this thread on a CPU, so that other programs disturb less.
-double thread_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-double seconds_of(const std::function<void()>& f) {
-  const double start = thread_seconds();
-  f();
-  return thread_seconds() - start;
-}
-
-// Median of repeated runs within a time budget, after one run to warm up.
-double median_seconds(double budget, const std::function<void()>& f) {
-  f();
-  std::vector<double> times;
-  double total = 0;
-  while (times.size() < 3 || (total < budget && times.size() < 2000)) {
-    times.push_back(seconds_of(f));
-    total += times.back();
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
-                   times.end());
-  return times[times.size() / 2];
-}
+using bench::median_seconds;
 
 // A matrix and n_tokens activations of deterministic bytes; values do not matter for time, except
 // that they must not be subnormal or NaN.
