@@ -101,6 +101,18 @@ struct ProbeOps {
       P::store_u8(out.row[kStoreU8], unsigned_bytes);
     else
       __builtin_memcpy(out.row[kStoreU8], in.line, 16);
+    store_codes(in, out.row[kStoreCodes]);
+  }
+  // 32 bytes in one go, where an ISA has that.
+  static void store_codes(const ProbeInput& in, std::uint8_t* to) {
+    const auto* line = reinterpret_cast<const std::uint8_t*>(in.line);
+    auto* bytes = reinterpret_cast<std::int8_t*>(to);
+    if constexpr (requires(I16 a) { P::store_codes(to, a, a); })
+      P::store_codes(to, P::load_u8(line), P::load_u8(line + 16));
+    else if constexpr (requires(I16 a) { P::store_codes(bytes, a, a); })
+      P::store_codes(bytes, P::load_i8(in.line), P::load_i8(in.line + 16));
+    else
+      __builtin_memcpy(to, line, 32);
   }
 
   // Table entries picked by the low (high) nibbles and one id per row.

@@ -54,6 +54,7 @@ enum ProbeRow : std::size_t {
   kIntReduce,
   kStoreI8,
   kStoreU8,
+  kStoreCodes,
   kLoadI8,
   kLoadU8,
   kDot4,

@@ -41,7 +41,7 @@ struct AttentionOps {
       const std::size_t rest = args.n_queries - first;
       Work work{args, first, rest < at_once ? rest : at_once};
       if (work.any_key()) {
-        integer_k ? score_codes(work) : score(work);
+        integer_k ? score_codes(work, integer_v) : score(work);
         for (std::size_t r = 0; r < work.n_rows; ++r)
           if (work.seen[r] != 0) integer_v ? AttentionShares<P>::soften(work, r) : soften(work, r);
         integer_v ? Integer::weigh_values(work) : weigh_values(work);
@@ -101,8 +101,9 @@ struct AttentionOps {
       const V16 over = P::set(sum == 0.0f ? 0.0f : factor / sum);  // a row that saw no key: zeros
       const float* o = state.o + i * state.o_stride;
       for (std::size_t c = 0; c < d_v; c += 16) {
-        const std::size_t n = d_v - c < 16 ? d_v - c : 16;
-        P::store_n(output + i * output_stride + c, P::mul(P::load(o + c), over), n);
+        const V16 value = P::mul(P::load(o + c), over);
+        float* to = output + i * output_stride + c;
+        d_v - c < 16 ? P::store_n(to, value, d_v - c) : P::store(to, value);
       }
     }
   }
@@ -127,13 +128,21 @@ struct AttentionOps {
     }
   }
 
-  static void score_codes(Work& work) {
-    const bool plain = Integer::plain_scores(work.args);
-    Integer::score(work, plain);
-    if (plain) return;
-    for (std::size_t r = 0; r < work.n_rows; ++r)
+  // `in_units`: the softmax takes scores in the unit of their row.
+  static void score_codes(Work& work, bool in_units) {
+    const AttendArgs& args = work.args;
+    Integer::score(work);
+    const bool only_scaled = args.softcap == 0.0f && args.alibi == nullptr && args.bias == nullptr && args.scale > 0.0f;
+    for (std::size_t r = 0; r < work.n_rows; ++r) {
+      if (in_units && only_scaled) {
+        work.unit[r] *= args.scale;
+        continue;
+      }
+      const V16 unit = P::set(work.unit[r]);
       for (std::size_t half = 0; half < kTileHalves; ++half)
-        if (work.keys[r][half] != 0) finish_scores(work, r, half, P::load(work.score_of(r, half)));
+        if (work.keys[r][half] != 0) finish_scores(work, r, half, P::mul(P::load(work.score_of(r, half)), unit));
+      work.unit[r] = 1.0f;
+    }
   }
 
   // Dot products -> scores, -infinity where the row does not see the key.

@@ -1,9 +1,9 @@
 // Attention over int8 keys and values on the byte products of the CPU, after SageAttention (arXiv 2410.02367) with
 // finer scales: queries become int8 codes with a scale per row; weights (softmax times the value's own scale)
 // become codes with a scale per row and block of 32 keys (attention_shares.hpp). Integer sums are exact; floats
-// follow one order: score = (float(q k) * k_scale) * q_scale, output = fma(float(p v), p_scale, output) with the
-// blocks ascending. Keys that a row does not see have weight 0 exactly, whatever lies in their slots.
-// Not here: biases and soft-caps of scores (attention.hpp).
+// follow one order: score = (float(q k) * k_scale) * unit, where the unit is the query's scale (the softmax multiplies
+// by it on the way to the exponent), output = fma(float(p v), p_scale, output) with the blocks ascending. Keys that a row does not see have weight 0 exactly, whatever lies in their slots.
+// Not here: what else happens to scores: their scale, biases, soft-caps (attention.hpp).
 #pragma once
 
 #include <cstddef>
@@ -29,14 +29,9 @@ struct AttentionInteger {
   // Scores of that many rows are 16 KiB: half of L1.
   static constexpr std::size_t kRowsAtOnce = 16;
 
-  // Whether scores want nothing but their scale.
-  static bool plain_scores(const AttendArgs& args) {
-    return args.softcap == 0.0f && args.alibi == nullptr && args.bias == nullptr;
-  }
-
-  // Scores of all rows; `plain`: times the attention scale, hidden keys at -infinity.
-  static void score(Work& work, bool plain) {
-    Queries queries(work, plain);
+  // Scores of all rows in the unit of each; hidden keys of half blocks that the row sees at -infinity.
+  static void score(Work& work) {
+    const Queries queries(work);
     const std::size_t n_lines = cache_lines(CacheType::int8, work.args.layout->d_k);
     const bool from_memory = work.n_rows <= kScoreRows;  // decode: each block is read once
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
@@ -45,7 +40,7 @@ struct AttentionInteger {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
         score_rows<kScoreRows>(work, queries, {r, b, n_lines}, n);
-        for (std::size_t i = r; plain && i < r + n; ++i)
+        for (std::size_t i = r; i < r + n; ++i)
           for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
             if (work.keys[i][half] != kAllKeys && work.keys[i][half] != 0) work.hide(i, half);
       }
@@ -73,20 +68,18 @@ struct AttentionInteger {
   static constexpr bool kUnsignedShares = Shares::kUnsigned;
   static constexpr std::size_t kQuads = kBlockTokens / 4;
 
-  // Codes of the rows' queries, over the memory of expanded keys.
+  // Codes of the rows' queries, over the memory of expanded keys; their scales are the units of the scores.
   struct Queries {
     std::int8_t* codes;
     std::size_t stride;
-    float scale[kAttendQueries];
     std::int32_t start[kAttendQueries];
-    Queries(const Work& work, bool plain)
+    explicit Queries(Work& work)
         : codes(reinterpret_cast<std::int8_t*>(work.k_buffer)), stride((work.args.layout->d_k + 3) / 4 * 4) {
       const std::size_t d_k = work.args.layout->d_k;
       for (std::size_t r = 0; r < work.n_rows; ++r) {
         std::int32_t sum = 0;
         std::int8_t* row = codes + r * stride;
-        scale[r] = QuantizeOps<P>::quantize_group(work.q(r), d_k, row, sum);
-        if (plain) scale[r] *= work.args.scale;
+        work.unit[r] = QuantizeOps<P>::quantize_group(work.q(r), d_k, row, sum);
         start[r] = -P::kBias * sum;
         for (std::size_t i = d_k; i < stride; ++i) row[i] = 0;
       }
@@ -144,10 +137,8 @@ struct AttentionInteger {
       const std::size_t half = 2 * at.block + first + h;
       const V16 scale = work.scales(work.args.layout->k_scale_offset, half);
 #pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const V16 scaled = P::mul(P::to_float(sum[r][h]), scale);
-        P::store(work.score_of(at.row + r, half), P::mul(scaled, P::set(queries.scale[at.row + r])));
-      }
+      for (std::size_t r = 0; r < kRows; ++r)
+        P::store(work.score_of(at.row + r, half), P::mul(P::to_float(sum[r][h]), scale));
     }
   }
 

@@ -1,9 +1,10 @@
 // Softmax weights of one query row as bytes, for products with int8 values (attention_integer.hpp): weight times the
-// value's scale, in codes of 0 .. 250 with a scale per block of 32 keys. A key that the row does not see has weight 0.
+// value's scale, in codes of 0 .. 248 with a scale per block of 32 keys. A key that the row does not see has weight 0.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/exp.hpp"
@@ -16,7 +17,7 @@ struct AttentionShares {
   using I16 = typename P::I16;
   using Work = AttentionWork<P>;
 
-  // Weights in 0 .. 250: as unsigned bytes, or less 127 where products want signed ones.
+  // Weights in 0 .. 248: as unsigned bytes, or less 127 where products want signed ones.
   static constexpr bool kUnsigned = requires { P::kUnsignedShares; };
   static constexpr int kOffset = kUnsigned ? 0 : 127;
 
@@ -30,52 +31,65 @@ struct AttentionShares {
     V16 peaks = P::set(-__builtin_inff());
     for (std::size_t half = 0; half < kTileHalves; ++half)
       if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
-    work.peak[r] = P::reduce_max(peaks);
+    const float peak = P::reduce_max(peaks);
+    work.peak[r] = peak * work.unit[r];
     V16 largest[kTileBlocks];
-    weigh_keys(work, r, largest);
+    weigh_keys(work, r, peak, largest);
     float tops[16] = {}, inverse[16];
     block_maxima(largest, tops);
     const V16 top = P::load(tops), least = P::set(kSmallestWeight), codes = P::set(kCodes);
     P::store(inverse, P::select_less(top, least, P::zero(), P::div(codes, P::max(least, top))));
     P::store(tops, P::select_less(top, least, P::zero(), P::div(top, codes)));
-    const bool finite = work.finite_values || weights_finite(work, r);
+    const bool finite = work.total[r] == work.total[r] && (work.finite_values || weights_finite(work, r));
     for (std::size_t b = 0; b < kTileBlocks; ++b) {
       const bool seen = (work.seen[r] >> (2 * b) & 3u) != 0;
-      work.share_scale[r][b] = !seen ? 0.0f : finite ? tops[b] : __builtin_nanf("");
-      if (seen) encode_block(work, r, b, inverse[b]);
+      work.share_scale[r][b] = !seen ? 0.0f : finite ? tops[b] : __builtin_nanf("");  // times any codes
+      if (seen && finite) encode_block(work, r, b, inverse[b]);
     }
   }
 
  private:
-  static constexpr float kCodes = 250.0f;
+  static constexpr float kCodes = 248.0f;
   static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
 
   // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block.
-  static void weigh_keys(Work& work, std::size_t r, V16 (&largest)[kTileBlocks]) {
-    const V16 peak = P::set(work.peak[r]);
+  static void weigh_keys(Work& work, std::size_t r, float peak, V16 (&largest)[kTileBlocks]) {
+    // Score - peak as an exponent of 2. Not 0, which would make a hidden key's score of -infinity NaN.
+    constexpr float kLog2E = 1.44269504088896341f, kLeast = 1.17549435e-38f;
+    const float unit = work.unit[r] * kLog2E, factor = unit < kLeast ? kLeast : unit;
+    const V16 scale = P::set(factor), offset = P::set(-peak * factor);
     V16 sums = P::zero();
+    // Copies: the compiler takes every store of a vector for one that may change what `work` holds.
+    const bool finite = work.finite_values;
+    const std::byte* const* blocks = work.args.blocks;
+    const std::size_t scales = work.args.layout->v_scale_offset;
+    const std::uint16_t* keys = work.keys[r];
+    float* row = work.score_of(r, 0);
     for (std::size_t b = 0; b < kTileBlocks; ++b) {
-      largest[b] = P::zero();
+      V16 top = P::zero();
+#pragma GCC unroll 2
       for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
-        if (work.keys[r][half] == 0) continue;
-        float* out = work.score_of(r, half);
-        const V16 p = Exp<P>::exp_weight(P::sub(P::load(out), peak));
+        if (keys[half] == 0) continue;
+        float* at = row + half * kHalfBlock;
+        const V16 p = Exp<P>::exp2_weight(P::fma(P::load(at), scale, offset));
         sums = P::add(sums, p);
-        V16 weight = P::mul(p, work.scales(work.args.layout->v_scale_offset, half));
-        if (!work.finite_values) weight = seen_only(work, r, half, weight);
-        P::store(out, weight);
-        largest[b] = P::max(largest[b], weight);
+        const auto* v_scales = reinterpret_cast<const float*>(blocks[b] + scales);
+        V16 weight = P::mul(p, P::load(v_scales + half % 2 * kHalfBlock));
+        if (!finite) weight = seen_only(keys[half], weight);
+        P::store(at, weight);
+        top = P::max(top, weight);
       }
+      largest[b] = top;
     }
     work.total[r] = P::reduce_add(sums);
   }
 
   // What lies in slots that the row does not see may be infinite or NaN: 0 times it is not 0.
-  static V16 seen_only(const Work& work, std::size_t r, std::size_t half, V16 weight) {
+  [[gnu::noinline]] static V16 seen_only(std::uint32_t keys, V16 weight) {
     float lanes[16];
     P::store(lanes, weight);
     for (std::size_t i = 0; i < kHalfBlock; ++i)
-      if ((work.keys[r][half] >> i & 1u) == 0) lanes[i] = 0.0f;
+      if ((keys >> i & 1u) == 0) lanes[i] = 0.0f;
     return P::load(lanes);
   }
   static bool weights_finite(const Work& work, std::size_t r) {
@@ -96,16 +110,26 @@ struct AttentionShares {
 
   // Weights of a block -> codes. They replace the row's first scores, which are read before.
   static void encode_block(const Work& work, std::size_t r, std::size_t b, float inverse) {
-    for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
+    I16 codes[2];
+    for (std::size_t h = 0; h < 2; ++h) {
       V16 weight = P::zero();
-      if (work.keys[r][half] != 0) weight = P::load(work.score_of(r, half));
-      // NaN, whose scale says so, becomes the right operand.
-      const I16 code = P::to_int(P::min(P::mul(weight, P::set(inverse)), P::set(kCodes)));
-      std::byte* to = of(work, r) + half * kHalfBlock;
-      if constexpr (kUnsigned)
-        P::store_u8(reinterpret_cast<std::uint8_t*>(to), code);
-      else
-        P::store_i8(reinterpret_cast<std::int8_t*>(to), P::iadd(code, P::iset(-kOffset)));
+      if (work.keys[r][2 * b + h] != 0) weight = P::load(work.score_of(r, 2 * b + h));
+      codes[h] = P::iadd(P::to_int(P::mul(weight, P::set(inverse))), P::iset(-kOffset));
+    }
+    store_codes(of(work, r) + b * kBlockTokens, codes);
+  }
+  static void store_codes(std::byte* to, const I16 (&codes)[2]) {
+    using Code = std::conditional_t<kUnsigned, std::uint8_t, std::int8_t>;
+    auto* bytes = reinterpret_cast<Code*>(to);
+    if constexpr (requires { P::store_codes(bytes, codes[0], codes[1]); }) {
+      P::store_codes(bytes, codes[0], codes[1]);
+    } else {
+      for (std::size_t h = 0; h < 2; ++h) {
+        if constexpr (kUnsigned)
+          P::store_u8(bytes + h * kHalfBlock, codes[h]);
+        else
+          P::store_i8(bytes + h * kHalfBlock, codes[h]);
+      }
     }
   }
 };

@@ -22,7 +22,8 @@ struct AttentionWork {
   std::size_t q_stride;
   std::uint16_t keys[kAttendQueries][kTileHalves];    // bit per key of a half block: the row sees it
   std::uint32_t seen[kAttendQueries];                 // bit per half block with any such key
-  float peak[kAttendQueries], total[kAttendQueries];  // the tile's max and sum
+  float unit[kAttendQueries];                         // what the row's stored scores are still to be multiplied by
+  float peak[kAttendQueries], total[kAttendQueries];  // the tile's max, in that unit already, and sum
   float share_scale[kAttendQueries][kTileBlocks];     // of int8 weights (attention_integer.hpp)
   bool finite_values = true;                          // no slot of int8 values has a scale that is not
 
@@ -36,7 +37,10 @@ struct AttentionWork {
     q_stride = a.q_stride;
     if (a.layout->k_type == CacheType::int4) rotate(o + n * v_width);
     if (a.layout->v_type == CacheType::int8) finite_values = scales_finite();
-    for (std::size_t r = 0; r < n; ++r) mark_keys(r);
+    for (std::size_t r = 0; r < n; ++r) {
+      unit[r] = 1.0f;
+      mark_keys(r);
+    }
   }
   bool any_key() const {
     std::uint32_t any = 0;

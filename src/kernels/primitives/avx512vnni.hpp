@@ -43,6 +43,13 @@ struct Avx512VnniOf : Avx512Lanes<Tag> {
   [[gnu::always_inline]] static void store_u8(std::uint8_t* p, I16 a) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
   }
+  [[gnu::always_inline]] static void store_codes(std::uint8_t* p, I16 a, I16 b) {  // 32 of them
+    static constexpr std::uint8_t kLowBytes[64] = {
+        0,  4,  8,  12, 16, 20, 24, 28,  32,  36,  40,  44,  48,  52,  56,  60,
+        64, 68, 72, 76, 80, 84, 88, 92, 96, 100, 104, 108, 112, 116, 120, 124};
+    const __m512i bytes = _mm512_permutex2var_epi8(a, load512(kLowBytes), b);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256(bytes));
+  }
 
   static constexpr bool kHasDotEighths = false;
   static constexpr bool kHasLookup256 = true;

@@ -41,6 +41,11 @@ struct AvxVnniOf : Avx2 {
     const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
   }
+  [[gnu::always_inline]] static void store_codes(std::uint8_t* p, I16 a, I16 b) {  // 32 of them
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i bytes = _mm256_packus_epi16(_mm256_packs_epi32(a.lo, a.hi), _mm256_packs_epi32(b.lo, b.hi));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(bytes, order));
+  }
 
   static constexpr bool kHasDotEighths = false;
 };

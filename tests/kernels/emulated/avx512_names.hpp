@@ -33,6 +33,7 @@
 #define _mm512_broadcast_i32x4(x) ::quern::kernels::software::broadcast_i32x4(x)
 #define _mm512_castps_si512(a) ::quern::kernels::software::as<__m512i>(static_cast<__m512>(a))
 #define _mm512_castsi512_ps(a) ::quern::kernels::software::as<__m512>(static_cast<__m512i>(a))
+#define _mm512_castsi512_si256(a) ::quern::kernels::software::as<::quern::kernels::software::Ints>(static_cast<__m512i>(a)).lo
 #define _mm512_castps512_ps256(a) ::quern::kernels::software::as<::quern::kernels::software::Floats>(static_cast<__m512>(a)).lo
 #define _mm512_extractf32x8_ps(a, n) \
   ((n) != 0 ? ::quern::kernels::software::as<::quern::kernels::software::Floats>(static_cast<__m512>(a)).hi \
