@@ -132,6 +132,10 @@ struct AttendArgs {
   // the key in the sequence. nullptr: all of them.
   const std::uint32_t* const* selected = nullptr;
   bool alibi_bf16 = false;  // bias = bf16(slope * bf16(key index)), rounded to nearest even
+  // Blocks that this thread will probably attend next: calls of few queries have their keys fetched. No effect on
+  // results.
+  const std::byte* const* next_blocks = nullptr;
+  std::size_t n_next_blocks = 0;
 };
 // Enough for every pair of types of a layout of these widths.
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout);

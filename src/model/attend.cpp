@@ -135,21 +135,36 @@ void place_bias(const Attention& op, const QueryBlock& block, std::size_t key,
         scratch.bias_lines.data() + i % group * scratch.bias_stride + (last - i / group);
 }
 
-// The tile of keys from `key` on, unless no query of the block sees any of them.
-void run_tile(const Step& step, const Attention& op, const QueryBlock& block,
-              const AttentionScratch& scratch, kernels::AttendArgs& args, std::size_t key) {
-  const std::size_t n_keys = args.end[args.n_queries - 1], first_seen = args.begin[0];
-  if (key >= n_keys || (key + kTileTokens <= first_seen && key >= args.sinks)) return;
+// Cache blocks of one tile.
+struct Tile {
+  std::array<const std::byte*, kTileBlocks> blocks;
+  std::size_t n_blocks = 0;
+};
+
+// Of the keys [key, n_keys) the first tile; none where there is no such key.
+Tile tile_at(const Step& step, const Attention& op, const QueryBlock& block, std::size_t key, std::size_t n_keys) {
   const bool cross = op.spec->source == contract::AttentionSource::encoder;
   const std::size_t sequence = cross ? block.run->source : block.run->cache_sequence;
   const std::size_t first_row = cross ? 0 : block.run->first_row;
-  std::array<const std::byte*, kTileBlocks> blocks;
+  Tile tile;
+  if (key < n_keys) tile.n_blocks = (std::min(n_keys - key, kTileTokens) + kBlockTokens - 1) / kBlockTokens;
+  for (std::size_t b = 0; b < tile.n_blocks; ++b)
+    tile.blocks[b] = cache_of(step, op).block(op.cache_layer, sequence, kv_head_of(op, block.head_group),
+                                              first_row + key + b * kBlockTokens);
+  return tile;
+}
+
+// The tile of keys from `key` on, unless no query of the block sees any of them; `next`: the tile to come.
+void run_tile(const Step& step, const Attention& op, const QueryBlock& block, const AttentionScratch& scratch,
+              kernels::AttendArgs& args, std::size_t key, const Tile& next) {
+  const std::size_t n_keys = args.end[args.n_queries - 1], first_seen = args.begin[0];
+  if (key >= n_keys || (key + kTileTokens <= first_seen && key >= args.sinks)) return;
+  const Tile tile = tile_at(step, op, block, key, n_keys);
   args.first_key = key;
-  args.n_blocks = (std::min(n_keys - key, kTileTokens) + kBlockTokens - 1) / kBlockTokens;
-  for (std::size_t b = 0; b < args.n_blocks; ++b)
-    blocks[b] = cache_of(step, op).block(op.cache_layer, sequence, kv_head_of(op, block.head_group),
-                                         first_row + key + b * kBlockTokens);
-  args.blocks = blocks.data();
+  args.blocks = tile.blocks.data();
+  args.n_blocks = tile.n_blocks;
+  args.next_blocks = next.blocks.data();
+  args.n_next_blocks = next.n_blocks;
   if (args.bias != nullptr) place_bias(op, block, key, scratch);
   step.model.kernels->attend(args);
 }
@@ -177,8 +192,9 @@ void attend_block(const Step& step, const Job& job, const QueryBlock& block, std
   prepare_queries(job, block, scratch);
   kernels::AttendArgs args = attend_args(step, job, block, scratch);
   clear_states(args.state, args.n_queries);
-  for (std::size_t key = 0; key < args.end[args.n_queries - 1]; key += kTileTokens)
-    run_tile(step, job.op, block, scratch, args, key);
+  const std::size_t n_keys = args.end[args.n_queries - 1];
+  for (std::size_t key = 0; key < n_keys; key += kTileTokens)
+    run_tile(step, job.op, block, scratch, args, key, tile_at(step, job.op, block, key + kTileTokens, n_keys));
   finish_block(step, job.op, block, args.state, job.out);
 }
 
@@ -234,6 +250,10 @@ void attend_by_tile(Step& step, const Job& job) {
   const auto block_of = [&](std::size_t pair) {
     return QueryBlock{&step.runs[pair / n_groups], 0, 1, pair % n_groups};
   };
+  const auto tile_of = [&](std::size_t item) {
+    const QueryBlock block = block_of(item / n_tiles);
+    return tile_at(step, op, block, item % n_tiles * kTileTokens, keys_of(op, *block.run));
+  };
   auto tiles = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     for (std::size_t item = begin; item < end; ++item) {
       const QueryBlock block = block_of(item / n_tiles);
@@ -242,10 +262,13 @@ void attend_by_tile(Step& step, const Job& job) {
       kernels::AttendArgs args = attend_args(step, job, block, scratch);
       clear_states(states.at(item), args.n_queries);
       args.state = states.at(item);
-      run_tile(step, op, block, scratch, args, item % n_tiles * kTileTokens);
+      run_tile(step, op, block, scratch, args, item % n_tiles * kTileTokens, item + 1 < end ? tile_of(item + 1) : Tile{});
     }
   };
-  step.pool.parallel_for(n_runs * n_groups * n_tiles, 1, tiles);
+  // Tiles of one thread follow each other, so that the next is fetched meanwhile; a thread has several turns.
+  constexpr std::size_t kTurns = 4;
+  const std::size_t n_items = n_runs * n_groups * n_tiles;
+  step.pool.parallel_for(n_items, std::max<std::size_t>(1, n_items / (kTurns * step.pool.n_threads())), tiles);
   auto fold = [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t pair = begin; pair < end; ++pair) {
       const kernels::AttendState first = states.at(pair * n_tiles);

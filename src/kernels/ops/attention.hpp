@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/ops/attention_ahead.hpp"
 #include "kernels/ops/attention_integer.hpp"
 #include "kernels/ops/attention_tile.hpp"
 #include "kernels/ops/attention_work.hpp"
@@ -26,6 +27,7 @@ struct AttentionOps {
   using Tile = AttentionTile<P>;
   using Work = AttentionWork<P>;
   using Integer = AttentionInteger<P>;
+  using Ahead = AttentionAhead<P>;
 
   static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                        std::size_t slot) {
@@ -111,15 +113,19 @@ struct AttentionOps {
  private:
   static void score(Work& work) {
     const AttendArgs& args = work.args;
+    const bool few = Ahead::serves(args);
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
       if (!work.any_row(2 * b) && !work.any_row(2 * b + 1)) continue;
       typename Tile::Scores scores = Tile::expand_k(*args.layout, args.blocks[b], work.k_buffer);
       scores.q_stride = work.q_stride;
+      Ahead ahead;
+      if (few) ahead = Ahead::in_scores(args, b, Ahead::portions(work.n_rows, Tile::kRows));
       for (std::size_t r = 0; r < work.n_rows; r += Tile::kRows) {
         const std::size_t rest = work.n_rows - r, n = rest < Tile::kRows ? rest : Tile::kRows;
         if (!work.any_sees(r, n, b)) continue;
         scores.q = work.q(r);
         scores.out = work.score_of(r, 2 * b);
+        ahead.ask();
         Tile::dot_rows(scores, n);
       }
       for (std::size_t r = 0; r < work.n_rows; ++r)
@@ -213,6 +219,7 @@ struct AttentionOps {
       if (!work.any_row(half)) continue;
       const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer,
                                       work.k_buffer);
+      if (Ahead::serves(args) && half % 2 == 0) Ahead::in_values(args, half / 2, 1).ask();
       for (std::size_t r = 0; r < work.n_rows;) {
         const typename Tile::Values values{v, work.v_width, work.score_of(r, half), kTileTokens,
                                            work.o + r * work.v_width};

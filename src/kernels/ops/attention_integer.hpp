@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/ops/attention_ahead.hpp"
 #include "kernels/ops/attention_shares.hpp"
 #include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/quantize.hpp"
@@ -22,6 +23,7 @@ struct AttentionInteger {
   using Line = typename P::Line;
   using Work = AttentionWork<P>;
   using Shares = AttentionShares<P>;
+  using Ahead = AttentionAhead<P>;
 
   static bool serves(const CacheLayout& layout, CacheType type) {
     return type == CacheType::int8 && layout.d_rope == 0;
@@ -33,13 +35,14 @@ struct AttentionInteger {
   static void score(Work& work) {
     const Queries queries(work);
     const std::size_t n_lines = cache_lines(CacheType::int8, work.args.layout->d_k);
-    const bool from_memory = work.n_rows <= kScoreRows;  // decode: each block is read once
+    const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
-      if (from_memory) prefetch_block(work, b);
+      Ahead ahead;
+      if (few) ahead = Ahead::in_scores(work.args, b, Ahead::portions(work.n_rows, kScoreRows) * (2 / kScoreHalves));
       for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
-        score_rows<kScoreRows>(work, queries, {r, b, n_lines}, n);
+        score_rows<kScoreRows>(work, queries, {r, b, n_lines, ahead}, n);
         for (std::size_t i = r; i < r + n; ++i)
           for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
             if (work.keys[i][half] != kAllKeys && work.keys[i][half] != 0) work.hide(i, half);
@@ -50,11 +53,15 @@ struct AttentionInteger {
   // Outputs of all rows.
   static void weigh_values(Work& work) {
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
+    const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
       if (!work.any_sees(0, work.n_rows, b)) continue;
       const Values values = values_of(work, b);
+      Ahead ahead;
+      if (few) ahead = Ahead::in_values(work.args, b, Ahead::portions(work.n_rows, kValueRows));
       for (std::size_t r = 0; r < work.n_rows; r += kValueRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kValueRows ? rest : kValueRows;
+        ahead.ask();
         if (work.any_sees(r, n, b)) value_rows<kValueRows>(work, values, r, n);
       }
     }
@@ -87,28 +94,16 @@ struct AttentionInteger {
   };
   struct Place {
     std::size_t row, block, n_lines;
+    Ahead& ahead;
   };
-
-  // The values of this block, wanted after all scores, and the keys of the next.
-  static void prefetch_block(const Work& work, std::size_t b) {
-    const CacheLayout& layout = *work.args.layout;
-    const std::byte* block = work.args.blocks[b];
-    for (std::size_t at = layout.v_offset; at < layout.block_bytes; at += 64) prefetch(block + at);
-    if (b + 1 == work.args.n_blocks) return;
-    for (std::size_t at = 0; at < layout.v_offset; at += 64) prefetch(work.args.blocks[b + 1] + at);
-    prefetch(work.args.blocks[b + 1] + layout.k_scale_offset);
-  }
-  static void prefetch(const std::byte* line) {
-    if constexpr (requires { P::prefetch_stream(line); })
-      P::prefetch_stream(line);
-    else
-      P::prefetch(line);
-  }
 
   template <std::size_t kRows>
   static void score_rows(const Work& work, const Queries& queries, const Place& at, std::size_t n) {
     if (n == kRows) {
-      for (std::size_t half = 0; half < 2; half += kScoreHalves) score_tile<kRows>(work, queries, at, half);
+      for (std::size_t half = 0; half < 2; half += kScoreHalves) {
+        at.ahead.ask();
+        score_tile<kRows>(work, queries, at, half);
+      }
     } else if constexpr (kRows > 1) {
       score_rows<kRows - 1>(work, queries, at, n);
     }
