@@ -168,14 +168,25 @@ void load_int4_v(const CacheLayout& layout, const std::byte* block, std::size_t 
 
 }  // namespace
 
-std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q) {
-  std::vector<float> seen(q, q + layout.d_k);
-  if (layout.k_type != CacheType::int8 || layout.d_rope != 0) return seen;
-  std::vector<std::int8_t> codes((layout.d_k + 63) / 64 * 64);
+namespace {
+
+// q [n] -> codes times their scale.
+void round_part(const Kernels& kernels, float* q, std::size_t n) {
+  std::vector<std::int8_t> codes((n + 63) / 64 * 64);
   float scale = 0;
   std::int32_t sum = 0;
-  kernels.quantize(q, layout.d_k, 1, layout.d_k, layout.d_k, {codes.data(), &scale, &sum, codes.size(), 1});
-  for (std::size_t d = 0; d < layout.d_k; ++d) seen[d] = scale * static_cast<float>(codes[d]);
+  kernels.quantize(q, n, 1, n, n, {codes.data(), &scale, &sum, codes.size(), 1});
+  for (std::size_t d = 0; d < n; ++d) q[d] = scale * static_cast<float>(codes[d]);
+}
+
+}  // namespace
+
+std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q) {
+  std::vector<float> seen(q, q + layout.d_k);
+  if (layout.k_type != CacheType::int8) return seen;
+  const std::size_t first = layout.d_k - layout.d_rope;
+  round_part(kernels, seen.data(), first);
+  if (layout.d_rope != 0) round_part(kernels, seen.data() + first, layout.d_rope);
   return seen;
 }
 

@@ -33,7 +33,8 @@ struct ReferenceQuery {
 // by, at most: a code may round either way where its weight is within float error of a tie (0: no codes).
 double reference_attention(const ReferenceQuery& query, double* output);
 
-// The query q [d_k] as the scores see it: where int8 keys are attended in integers, codes with one scale.
+// The query q [d_k] as the scores see it: where keys are int8, codes with one scale; of latent rows one for the latent
+// part and one for the rotated.
 std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q);
 
 // The scale of one token's value in a block: ReferenceQuery::v_scale of int8 values.

@@ -1,6 +1,6 @@
 // The expanded form of latent attention, for long chunks: an item is one head of one run. Its keys
-// and values are made from the latents tile by tile, in f32 blocks of its own, and every query of
-// the run attends them.
+// and values are made from the latents tile by tile, in blocks of its own (int8 where the cache is,
+// else f32), and every query of the run attends them.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -36,7 +36,7 @@ Rows read_latents(const Step& step, const Mla& op, const Run& run, std::size_t k
   return rows;
 }
 
-// K and V of one head for the tile, in f32 blocks.
+// K and V of one head for the tile, in blocks.
 void expand_tile(const Step& step, const Mla& op, const Head& head, const Rows& latents,
                  const ExpandedScratch& memory, std::size_t thread) {
   const contract::Mla& spec = *op.spec;
@@ -119,9 +119,11 @@ void attend_head(const Step& step, const Mla& op, const Rows& q, const Selection
 void attend_expanded(Step& step, const Mla& op, const Rows& q, const Selection* selection,
                      const Rows& attended) {
   const std::size_t n_heads = op.spec->n_heads;
+  // int8 products are several times as fast, and what is expanded has been rounded to codes once already.
+  const bool codes = step.cache.layout(op.latent.cache_layer).k_type == kernels::CacheType::int8;
+  const kernels::CacheType type = codes ? kernels::CacheType::int8 : kernels::CacheType::f32;
   const kernels::CacheLayout layout =
-      kernels::make_cache_layout(kernels::CacheType::f32, kernels::CacheType::f32,
-                                 op.spec->d_nope + op.spec->d_rope, op.spec->d_v);
+      kernels::make_cache_layout(type, type, op.spec->d_nope + op.spec->d_rope, op.spec->d_v);
   auto work = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     for (std::size_t item = begin; item < end; ++item)
       attend_head(step, op, q, selection, {step.runs[item / n_heads], item % n_heads, layout},

@@ -1,7 +1,8 @@
 // Speed of attention by cache type and ISA. Prefill: 64 query rows against whole tiles of keys, which stay in L2, in
 // GOP/s (2 per multiply-add of both products) and per cent of this core's peak for bytes, measured beside it.
 // Decode: the rows of one KV head against a cache from memory, in GB/s of cache. One thread; not run by ctest.
-//   attention_bench [ISA ...] [--types int8,f16] [--d 64] [--group 4] [--mib 256] [--seconds 0.4]
+// With --latent the rows are latent ones (d_k = 8 d + d, d_v = 8 d).
+//   attention_bench [ISA ...] [--types int8,f16] [--d 64] [--latent] [--group 4] [--mib 256] [--seconds 0.4]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,22 +26,27 @@ struct Options {
   std::string types;  // separated by commas; empty: all
   std::size_t d = 64, group = 4, mib = 256;  // more than the last cache level
   double seconds = 0.4;
+  bool latent = false;
 };
+
+CacheLayout layout_of(CacheType type, const Options& o) {
+  return o.latent ? make_latent_layout(type, 8 * o.d, o.d) : make_cache_layout(type, type, o.d, o.d);
+}
 
 // A cache of n_tiles tiles, every block the same keys and values, and the queries of one KV head.
 class Problem {
  public:
-  Problem(const Kernels& kernels, CacheType type, const Options& o, std::size_t n_tiles, std::size_t n_queries)
-      : kernels_(kernels), layout_(make_cache_layout(type, type, o.d, o.d)), d_(o.d), n_(n_queries), n_tiles_(n_tiles) {
+  Problem(const Kernels& kernels, const CacheLayout& layout, std::size_t n_tiles, std::size_t n_queries)
+      : kernels_(kernels), layout_(layout), n_(n_queries), n_tiles_(n_tiles) {
     blocks_ = base::Buffer<std::byte>(n_tiles * kTileBlocks * layout_.block_bytes);
-    std::vector<float> row(o.d);
+    std::vector<float> row(layout.d_k);
     for (std::size_t slot = 0; slot < kBlockTokens; ++slot) {
-      for (std::size_t i = 0; i < o.d; ++i) row[i] = static_cast<float>((i * 31 + slot * 17) % 23) / 11.0f - 1.0f;
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((i * 31 + slot * 17) % 23) / 11.0f - 1.0f;
       kernels.store_kv(layout_, row.data(), row.data(), blocks_.data(), slot);
     }
     for (std::size_t b = 1; b < n_tiles * kTileBlocks; ++b)
       std::memcpy(blocks_.data() + b * layout_.block_bytes, blocks_.data(), layout_.block_bytes);
-    q_ = base::Buffer<float>(n_ * d_);
+    q_ = base::Buffer<float>(n_ * layout.d_k);
     for (std::size_t i = 0; i < q_.size(); ++i) q_[i] = static_cast<float>(i * 37 % 29) / 14.0f - 1.0f;
     begin_.assign(n_, 0);
     end_.assign(n_, static_cast<std::uint32_t>(n_tiles * kTileTokens));
@@ -56,22 +62,24 @@ class Problem {
     for (std::size_t tile = 0; tile < n_tiles_; ++tile) {
       const std::byte* const* blocks = all.data() + tile * kTileBlocks;
       kernels_.attend({.layout = &layout_, .blocks = blocks, .n_blocks = kTileBlocks, .first_key = tile * kTileTokens,
-                       .n_queries = n_, .q = q_.data(), .q_stride = d_, .begin = begin_.data(), .end = end_.data(),
+                       .n_queries = n_, .q = q_.data(), .q_stride = layout_.d_k, .begin = begin_.data(), .end = end_.data(),
                        .sinks = 0, .scale = 0.125f, .softcap = 0.0f, .alibi = nullptr, .alibi_before_scale = false,
                        .bias = nullptr, .state = {max_.data(), sum_.data(), o_.data(), stride()},
                        .scratch = scratch_.data(), .next_blocks = blocks + kTileBlocks,
                        .n_next_blocks = tile + 1 < n_tiles_ ? kTileBlocks : 0});
     }
   }
-  double operations() const { return 4.0 * static_cast<double>(n_ * d_ * n_tiles_ * kTileTokens); }
+  double operations() const {
+    return 2.0 * static_cast<double>(n_ * (layout_.d_k + layout_.d_v) * n_tiles_ * kTileTokens);
+  }
   double bytes() const { return static_cast<double>(blocks_.size()); }
 
  private:
-  std::size_t stride() const { return (d_ + 15) / 16 * 16; }
+  std::size_t stride() const { return (layout_.d_v + 15) / 16 * 16; }
 
   const Kernels& kernels_;
   CacheLayout layout_;
-  std::size_t d_, n_, n_tiles_;
+  std::size_t n_, n_tiles_;
   base::Buffer<std::byte> blocks_;
   base::Buffer<float> q_, o_, scratch_;
   std::vector<std::uint32_t> begin_, end_;
@@ -87,8 +95,8 @@ double int8_peak(const Kernels& kernels, double seconds) {
   return static_cast<double>(operations) / time * 1e-9;
 }
 
-std::size_t tiles_of(CacheType type, const Options& o) {
-  return std::max<std::size_t>(1, (o.mib << 20) / (kTileTokens * 2 * cache_bytes(type, o.d)));
+std::size_t tiles_of(const CacheLayout& layout, const Options& o) {
+  return std::max<std::size_t>(1, (o.mib << 20) / (kTileBlocks * layout.block_bytes));
 }
 
 void bench_isa(const Kernels& kernels, const Options& o) {
@@ -103,8 +111,10 @@ void bench_isa(const Kernels& kernels, const Options& o) {
   std::printf("%-9s %14s %8s %14s\n", "cache", "prefill GOP/s", "of peak", "decode GB/s");
   for (const Named& type : kTypes) {
     if (!o.types.empty() && (',' + o.types + ',').find(std::string(",") + type.name + ',') == std::string::npos) continue;
-    Problem prefill(kernels, type.type, o, 4, kAttendQueries);
-    Problem decode(kernels, type.type, o, tiles_of(type.type, o), o.group);
+    if (o.latent && type.type == CacheType::int4) continue;  // has no latent form
+    const CacheLayout layout = layout_of(type.type, o);
+    Problem prefill(kernels, layout, 4, kAttendQueries);
+    Problem decode(kernels, layout, tiles_of(layout, o), o.group);
     const double fast = prefill.operations() / bench::median_seconds(o.seconds, [&] { prefill.run(); }) * 1e-9;
     const double read = decode.bytes() / bench::median_seconds(o.seconds, [&] { decode.run(); }) * 1e-9;
     std::printf("%-9s %14.1f %6.0f %% %14.1f\n", type.name, fast, 100 * fast / peak, read);
@@ -121,6 +131,8 @@ int main(int argc, char** argv) {
     const bool value = i + 1 < argc;
     if (word == "--d" && value)
       o.d = std::strtoull(argv[++i], nullptr, 10);
+    else if (word == "--latent")
+      o.latent = true;
     else if (word == "--group" && value)
       o.group = std::strtoull(argv[++i], nullptr, 10);
     else if (word == "--types" && value)

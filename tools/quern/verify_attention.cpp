@@ -86,7 +86,7 @@ class Keys {
       if (latent) k_.insert(k_.end(), v.begin(), v.end());
       k_.insert(k_.end(), key.begin(), key.end());
       v_.insert(v_.end(), v.begin(), v.end());
-      if (latent || shape.layout.v_type != kernels::CacheType::int8) continue;
+      if (shape.layout.v_type != kernels::CacheType::int8) continue;
       v_scale_.push_back(kernels::reference_v_scale(shape.layout, block, t % kernels::kBlockTokens));
     }
   }

@@ -35,10 +35,9 @@ struct AttentionOps {
   }
 
   static void attend(const AttendArgs& args) {
-    const bool integer_k = Integer::serves(*args.layout, args.layout->k_type);
-    const bool integer_v = Integer::serves(*args.layout, args.layout->v_type);
+    const bool integer_k = Integer::serves(args.layout->k_type), integer_v = Integer::serves(args.layout->v_type);
     // Floats are expanded once for the rows; codes are used as they lie, and scores should stay in L1.
-    const std::size_t at_once = integer_k && integer_v ? Integer::kRowsAtOnce : kAttendQueries;
+    const std::size_t at_once = integer_k && integer_v ? Integer::rows_at_once(*args.layout) : kAttendQueries;
     for (std::size_t first = 0; first < args.n_queries; first += at_once) {
       const std::size_t rest = args.n_queries - first;
       Work work{args, first, rest < at_once ? rest : at_once};

@@ -60,9 +60,12 @@ class AttentionAhead {
         second_(ranges.second),
         lines_((ranges.first.bytes() + ranges.second.bytes()) / kLine / n_portions + 1) {}
 
-  static Range keys_of(const CacheLayout& layout, const std::byte* block) { return {block, block + layout.v_offset}; }
+  // Latent rows are keys and values at once, with the keys.
+  static Range keys_of(const CacheLayout& layout, const std::byte* block) {
+    return {block, block + (layout.d_rope != 0 ? layout.block_bytes : layout.v_offset)};
+  }
   static Range values_of(const CacheLayout& layout, const std::byte* block) {  // and all scales
-    return {block + layout.v_offset, block + layout.block_bytes};
+    return layout.d_rope != 0 ? Range{} : Range{block + layout.v_offset, block + layout.block_bytes};
   }
   Range first_, second_;
   std::size_t lines_ = 0;

@@ -10,9 +10,10 @@
 #include <cstdint>
 
 #include "kernels/ops/attention_ahead.hpp"
+#include "kernels/ops/attention_queries.hpp"
 #include "kernels/ops/attention_shares.hpp"
+#include "kernels/ops/attention_values.hpp"
 #include "kernels/ops/attention_work.hpp"
-#include "kernels/ops/quantize.hpp"
 
 namespace quern::kernels {
 
@@ -24,17 +25,18 @@ struct AttentionInteger {
   using Work = AttentionWork<P>;
   using Shares = AttentionShares<P>;
   using Ahead = AttentionAhead<P>;
+  using Queries = AttentionQueries<P>;
+  using Values = AttentionValues<P>;
 
-  static bool serves(const CacheLayout& layout, CacheType type) {
-    return type == CacheType::int8 && layout.d_rope == 0;
-  }
-  // Scores of that many rows are 16 KiB: half of L1.
-  static constexpr std::size_t kRowsAtOnce = 16;
+  static bool serves(CacheType type) { return type == CacheType::int8; }
+  // Scores of 16 rows are 16 KiB: half of L1. Values of latent rows are turned once for all rows of a call.
+  static std::size_t rows_at_once(const CacheLayout& layout) { return layout.d_rope != 0 ? kAttendQueries : 16; }
 
   // Scores of all rows in the unit of each; hidden keys of half blocks that the row sees at -infinity.
   static void score(Work& work) {
     const Queries queries(work);
-    const std::size_t n_lines = cache_lines(CacheType::int8, work.args.layout->d_k);
+    const bool latent = queries.n_parts() > 1;
+    for (std::size_t r = 0; r < work.n_rows; ++r) work.unit[r] = latent ? 1.0f : queries.part(0).scale[r];
     const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
       Ahead ahead;
@@ -42,7 +44,7 @@ struct AttentionInteger {
       for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
-        score_rows<kScoreRows>(work, queries, {r, b, n_lines, ahead}, n);
+        score_rows<kScoreRows>(work, queries, {r, b, ahead}, n);
         for (std::size_t i = r; i < r + n; ++i)
           for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
             if (work.keys[i][half] != kAllKeys && work.keys[i][half] != 0) work.hide(i, half);
@@ -56,7 +58,7 @@ struct AttentionInteger {
     const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
       if (!work.any_sees(0, work.n_rows, b)) continue;
-      const Values values = values_of(work, b);
+      const Values values(work, b);
       Ahead ahead;
       if (few) ahead = Ahead::in_values(work.args, b, Ahead::portions(work.n_rows, kValueRows));
       for (std::size_t r = 0; r < work.n_rows; r += kValueRows) {
@@ -73,27 +75,9 @@ struct AttentionInteger {
   static constexpr std::size_t kScoreRows = kWide ? 8 : 4, kScoreHalves = kWide ? 2 : 1;
   static constexpr std::size_t kValueRows = 4, kValueChunks = kWide ? 4 : 1;
   static constexpr bool kUnsignedShares = Shares::kUnsigned;
-  static constexpr std::size_t kQuads = kBlockTokens / 4;
 
-  // Codes of the rows' queries, over the memory of expanded keys; their scales are the units of the scores.
-  struct Queries {
-    std::int8_t* codes;
-    std::size_t stride;
-    std::int32_t start[kAttendQueries];
-    explicit Queries(Work& work)
-        : codes(reinterpret_cast<std::int8_t*>(work.k_buffer)), stride((work.args.layout->d_k + 3) / 4 * 4) {
-      const std::size_t d_k = work.args.layout->d_k;
-      for (std::size_t r = 0; r < work.n_rows; ++r) {
-        std::int32_t sum = 0;
-        std::int8_t* row = codes + r * stride;
-        work.unit[r] = QuantizeOps<P>::quantize_group(work.q(r), d_k, row, sum);
-        start[r] = -P::kBias * sum;
-        for (std::size_t i = d_k; i < stride; ++i) row[i] = 0;
-      }
-    }
-  };
   struct Place {
-    std::size_t row, block, n_lines;
+    std::size_t row, block;
     Ahead& ahead;
   };
 
@@ -103,6 +87,7 @@ struct AttentionInteger {
       for (std::size_t half = 0; half < 2; half += kScoreHalves) {
         at.ahead.ask();
         score_tile<kRows>(work, queries, at, half);
+        if (queries.n_parts() > 1) add_rotated<kRows>(work, queries, at, half);
       }
     } else if constexpr (kRows > 1) {
       score_rows<kRows - 1>(work, queries, at, n);
@@ -110,53 +95,61 @@ struct AttentionInteger {
   }
 
   template <std::size_t kRows>
-  static void score_tile(const Work& work, const Queries& queries, const Place& at, std::size_t first) {
-    const std::byte* keys = work.args.blocks[at.block] + first * at.n_lines * 64;
-    const std::int8_t* codes = queries.codes + at.row * queries.stride;
-    I16 sum[kRows][kScoreHalves];
+  using Sums = I16[kRows][kScoreHalves];
+
+  // Products of the rows' codes with one part of the keys of the half blocks from `first` on.
+  template <std::size_t kRows>
+  [[gnu::always_inline]] static void dot_lines(const Work& work, const Queries& queries, const typename Queries::Part& part,
+                                               const Place& at, std::size_t first, Sums<kRows>& sum) {
+    const std::size_t half_lines = queries.lines(), stride = queries.stride();
+    const std::byte* keys = work.args.blocks[at.block] + (first * half_lines + part.first_line) * 64;
+    const std::int8_t* codes = queries.codes(part, at.row);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r)
-      for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::iset(queries.start[at.row + r]);
+      for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::iset(part.start[at.row + r]);
     std::size_t line = 0;
-    do {  // d_k > 0
+    do {  // no part is empty
       Line k[kScoreHalves];
       for (std::size_t h = 0; h < kScoreHalves; ++h)
-        k[h] = P::bias_line(P::load_line(keys + (h * at.n_lines + line) * 64));
+        k[h] = P::bias_line(P::load_line(keys + (h * half_lines + line) * 64));
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r) {
-        const typename P::Quad x = P::quad(codes + r * queries.stride + 4 * line);
+        const typename P::Quad x = P::quad(codes + r * stride + 4 * line);
         for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::dot4_biased(sum[r][h], k[h], x);
       }
-    } while (++line < at.n_lines);
+    } while (++line < part.n_lines);
+  }
+
+  template <std::size_t kRows>
+  static void score_tile(const Work& work, const Queries& queries, const Place& at, std::size_t first) {
+    const typename Queries::Part& part = queries.part(0);
+    Sums<kRows> sum;
+    dot_lines<kRows>(work, queries, part, at, first, sum);
     for (std::size_t h = 0; h < kScoreHalves; ++h) {
       const std::size_t half = 2 * at.block + first + h;
-      const V16 scale = work.scales(work.args.layout->k_scale_offset, half);
+      const V16 scale = work.scales(part.k_scales, half);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r)
         P::store(work.score_of(at.row + r, half), P::mul(P::to_float(sum[r][h]), scale));
     }
   }
 
-  // A block of V, and what the sums of its columns start from: Shares::kOffset times the sum of the column.
-  struct Values {
-    const std::byte* lines;  // [kQuads, chunks, 64]
-    std::size_t block, chunks;
-    const std::int32_t* start;  // [chunks * 16]
-  };
-  static Values values_of(const Work& work, std::size_t b) {
-    const std::size_t chunks = work.v_width / 16;
-    const std::byte* lines = work.args.blocks[b] + work.args.layout->v_offset;
-    auto* start = reinterpret_cast<std::int32_t*>(work.v_buffer);
-    if constexpr (!kUnsignedShares) {
-      static constexpr std::int8_t kOffsets[4] = {Shares::kOffset, Shares::kOffset, Shares::kOffset, Shares::kOffset};
-      for (std::size_t c = 0; c < chunks; ++c) {
-        I16 sum = P::izero();
-        for (std::size_t quad = 0; quad < kQuads; ++quad)
-          sum = P::dot4(sum, P::load_line(lines + (quad * chunks + c) * 64), P::quad(kOffsets));
-        P::istore(start + 16 * c, sum);
+  // Scores of the latents -> with those of the rotated keys, in units of 1.
+  template <std::size_t kRows>
+  static void add_rotated(const Work& work, const Queries& queries, const Place& at, std::size_t first) {
+    const typename Queries::Part &latent = queries.part(0), &rotated = queries.part(1);
+    Sums<kRows> sum;
+    dot_lines<kRows>(work, queries, rotated, at, first, sum);
+    for (std::size_t h = 0; h < kScoreHalves; ++h) {
+      const std::size_t half = 2 * at.block + first + h;
+      const V16 scale = work.scales(rotated.k_scales, half);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < kRows; ++r) {
+        float* score = work.score_of(at.row + r, half);
+        const V16 held = P::mul(P::load(score), P::set(latent.scale[at.row + r]));
+        P::store(score, P::fma(P::mul(P::to_float(sum[r][h]), scale), P::set(rotated.scale[at.row + r]), held));
       }
     }
-    return {lines, b, chunks, start};
   }
 
   template <std::size_t kRows>
@@ -179,7 +172,7 @@ struct AttentionInteger {
         sum[r][c] = kUnsignedShares ? P::izero() : P::iload(values.start + (chunk + c) * 16);
     const std::byte* shares = Shares::of(work, row) + values.block * kBlockTokens;
     const std::byte* lines = values.lines + chunk * 64;
-    for (std::size_t quad = 0; quad < kQuads; ++quad, lines += values.chunks * 64) {
+    for (std::size_t quad = 0; quad < Values::kQuads; ++quad, lines += values.chunks * 64) {
       Line v[kChunks];
       for (std::size_t c = 0; c < kChunks; ++c) v[c] = P::load_line(lines + c * 64);
 #pragma GCC unroll 8
