@@ -43,6 +43,7 @@ struct IntGroups {
 
   // Kernels: use(i, line) for the eight lines (columns 4i..4i+3) of 32 columns, in operand form.
   static constexpr bool kUnsignedCodes = kBits == 4;
+  static constexpr std::int32_t kLargestOperand = 15;
   static constexpr std::int32_t kZero = 0;  // zero points come from zero_points()
   template <class P, class Use>
   [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t,

@@ -36,6 +36,7 @@ struct Mxfp4 {
 
   // Kernels: use(i, line) for the eight lines (columns 4i..4i+3) of 32 columns, in operand form.
   static constexpr bool kUnsignedCodes = true;  // operands are value + kZero in [0, 24]
+  static constexpr std::int32_t kLargestOperand = 24;
   static constexpr std::int32_t kZero = 12;
   template <class P>
   struct Tables {

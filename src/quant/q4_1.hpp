@@ -35,7 +35,8 @@ struct Q4_1 {
   }
 
   // Kernels: use(i, line) for the eight lines (columns 4i..4i+3) of 32 columns, in operand form.
-  static constexpr bool kUnsignedCodes = true;  // operands are code + kZero in [0, 127]
+  static constexpr bool kUnsignedCodes = true;  // operands are code + kZero
+  static constexpr std::int32_t kLargestOperand = 15;
   static constexpr std::int32_t kZero = 0;
   template <class P, class Use>
   [[gnu::always_inline]] static void for_each_line(const std::byte* super_block, std::size_t,

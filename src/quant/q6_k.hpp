@@ -42,6 +42,7 @@ struct Q6_K {
 
   // Kernels: use(i, line) for the four lines (columns 4i..4i+3) of 16 columns, in operand form.
   static constexpr bool kUnsignedCodes = true;  // operands are code + kZero in [0, 63]
+  static constexpr std::int32_t kLargestOperand = 63;
   static constexpr std::int32_t kZero = 32;
   template <class P, class Use>
   [[gnu::always_inline]] static void for_each_line(const std::byte* super_block,

@@ -134,6 +134,16 @@ struct ProbeOps {
     }
   }
 
+  // Products of operands of 4 bits summed over two lines in 16 bits; in 32 where an ISA has no such sums.
+  static void words(const ProbeInput& in, Line w, I16 acc, ProbeOutput& out) {
+    const Line low = P::low_nibbles(w), high = P::high_nibbles(w);
+    const typename P::Quad a = P::quad(in.activation);
+    if constexpr (requires { requires P::kWordSums; })
+      put(out, kWordSums, P::add_words(acc, P::add_word_products(P::word_products(low, a), high, a)));
+    else
+      put(out, kWordSums, P::dot4_unsigned(P::dot4_unsigned(acc, low, a), high, a));
+  }
+
   // Signed weights times unsigned bytes; in plain integers where an ISA has no such product.
   static void shares(const ProbeInput& in, Line w, I16 acc, ProbeOutput& out) {
     std::int8_t four[4];
@@ -180,6 +190,7 @@ struct ProbeOps {
     else
       put(out, kDot4Eighths, P::dot4(acc, P::scale_eighths(picked, P::scale_line(scales)), in.activation));
     shares(in, w, acc, out);
+    words(in, w, acc, out);
     put(out, kLookup256Low, lookup256(in, w, true));
     put(out, kLookup256High, lookup256(in, w, false));
   }

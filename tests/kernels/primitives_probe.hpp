@@ -61,6 +61,7 @@ enum ProbeRow : std::size_t {
   kDot4Unsigned,
   kDot4Biased,
   kDot4Shares,
+  kWordSums,
   kDot4Eighths,
   kLowNibbles,
   kHighNibbles,

@@ -216,6 +216,8 @@ struct IntegerMatmul : MatmulParts<P, F> {
   template <std::size_t kPanels, std::size_t kTokens>
   [[gnu::always_inline]] static void multiply(const TileArgs& a, std::size_t line, std::size_t end,
                                               I16 (&acc)[kTokens][kPanels]) {
+    if constexpr (Parts::kWordLines > 1)
+      for (; line + Parts::kWordLines <= end; line += Parts::kWordLines) multiply_words(a, line, acc);
     if constexpr (P::kTileLanes < 24)  // such CPUs spend a tenth of this loop on its counter
       for (; line + 2 <= end; line += 2) {
         multiply_line(a, line, acc);
@@ -232,6 +234,26 @@ struct IntegerMatmul : MatmulParts<P, F> {
       const typename P::Quad x = P::quad(a.codes + t * a.codes_stride + 4 * line);
       for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = dot(acc[t][p], w[p], x);
     }
+  }
+
+  // kWordLines lines at once, summed in 16 bits.
+  template <std::size_t kPanels, std::size_t kTokens>
+  [[gnu::always_inline]] static void multiply_words(const TileArgs& a, std::size_t first, I16 (&acc)[kTokens][kPanels]) {
+    typename P::Words sum[kTokens][kPanels];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < Parts::kWordLines; ++i) {
+      Line w[kPanels];
+      for (std::size_t p = 0; p < kPanels; ++p) w[p] = P::load_line(a.expanded[p].lines + (first + i) * quant::kLineBytes);
+#pragma GCC unroll 8
+      for (std::size_t t = 0; t < kTokens; ++t) {
+        const typename P::Quad x = P::quad(a.codes + t * a.codes_stride + 4 * (first + i));
+        for (std::size_t p = 0; p < kPanels; ++p)
+          sum[t][p] = i == 0 ? P::word_products(w[p], x) : P::add_word_products(sum[t][p], w[p], x);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t t = 0; t < kTokens; ++t)
+      for (std::size_t p = 0; p < kPanels; ++p) acc[t][p] = P::add_words(acc[t][p], sum[t][p]);
   }
 
   // Adds the scaled sums of group g: to y, or where a super-block is one group straight to memory,

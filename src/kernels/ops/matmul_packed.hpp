@@ -98,6 +98,15 @@ struct PackedMatmul : MatmulParts<P, F> {
                                                I16& odd) {
     if constexpr (requires { requires F::template kHasDotGroup<P>; }) {
       F::template dot_group<P>(block, columns, group, a, even, odd);
+    } else if constexpr (Parts::kWordLines > 1) {
+      constexpr std::size_t kLines = kStep / 4, kChains = kLines > Parts::kWordLines ? kLines / Parts::kWordLines : 1;
+      typename P::Words sum[kChains] = {};
+      F::template for_each_line<P>(
+          block, columns, group, [&](std::size_t i, Line w) __attribute__((always_inline)) {
+            sum[i % kChains] = P::add_word_products(sum[i % kChains], w, P::quad(a + 4 * i));
+          });
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < kChains; ++i) even = P::add_words(even, sum[i]);
     } else {
       F::template for_each_line<P>(
           block, columns, group, [&](std::size_t i, Line w) __attribute__((always_inline)) {

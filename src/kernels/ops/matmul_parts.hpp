@@ -2,6 +2,7 @@
 // is cut into groups and steps, its products, where its sums start, and what is asked for ahead of its use.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,6 +26,14 @@ struct MatmulParts {
   static constexpr bool kHasZeroPoints = requires { F::kHasZeroPoints; };
   // What the operand lines hold beyond the signed codes; its product with sum(a) is taken off.
   static constexpr std::int32_t kOffset = F::kUnsignedCodes ? F::kZero : P::kBias;
+  // How many lines of unsigned operands sum to what 16 bits hold: a power of two, or 0 where the CPU has no use for it.
+  static constexpr std::size_t word_lines() {
+    if constexpr (F::kUnsignedCodes && requires { requires P::kWordSums; })
+      return std::bit_floor(std::size_t{32767 / (2 * 127 * F::kLargestOperand)});
+    else
+      return 0;
+  }
+  static constexpr std::size_t kWordLines = word_lines();
   // One token: panels read side by side, and how far ahead. Four streams draw 11-13 GB/s from
   // memory where one draws 8-9 (one core of a Sapphire Rapids VM, 4 KiB pages); 1 KiB ahead is too
   // late. Other cores bring their own way (zen4.hpp).

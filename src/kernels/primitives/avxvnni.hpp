@@ -23,6 +23,7 @@ struct AvxVnniOf : Avx2 {
   [[gnu::always_inline]] static I16 dot4_unsigned(I16 acc, Line w, Quad a) {
     return {Dot::dpbusd(acc.lo, w.lo, a), Dot::dpbusd(acc.hi, w.hi, a)};
   }
+  static constexpr bool kWordSums = false;  // vpdpbusd sums in 32 bits for nothing
   static constexpr std::int32_t kBias = 128;
   [[gnu::always_inline]] static Line bias_line(Line w) {
     const __m256i bias = _mm256_set1_epi8(-128);
