@@ -91,7 +91,7 @@ Weights softmax_weights(const ReferenceQuery& query) {
 // Weights [first, end), of one block of keys, to whole codes of their largest product with a value's scale. Returns
 // what one code is worth, times the largest code of a value.
 double round_block(const ReferenceQuery& query, Weights& w, std::size_t first, std::size_t end) {
-  constexpr double kCodes = 248, kLargestValue = 127;  // as kernels/ops/attention_shares.hpp has them
+  constexpr double kCodes = 249, kLargestValue = 127;  // as kernels/ops/attention_shares.hpp has them
   double largest = 0;
   for (std::size_t i = first; i < end; ++i)
     largest = std::max(largest, w.weight[i] * static_cast<double>(query.v_scale[w.keys[i]]));

@@ -1,5 +1,5 @@
 // Softmax weights of one query row as bytes, for products with int8 values (attention_integer.hpp): weight times the
-// value's scale, in codes of 0 .. 248 with a scale per block of 32 keys. A key that the row does not see has weight 0.
+// value's scale, in codes of 0 .. 249 with a scale per block of 32 keys. A key that the row does not see has weight 0.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct AttentionShares {
   using I16 = typename P::I16;
   using Work = AttentionWork<P>;
 
-  // Weights in 0 .. 248: as unsigned bytes, or less 127 where products want signed ones.
+  // Weights in 0 .. 249: as unsigned bytes, or less 127 where products want signed ones.
   static constexpr bool kUnsigned = requires { P::kUnsignedShares; };
   static constexpr int kOffset = kUnsigned ? 0 : 127;
 
@@ -49,7 +49,7 @@ struct AttentionShares {
   }
 
  private:
-  static constexpr float kCodes = 248.0f;
+  static constexpr float kCodes = 249.0f;
   static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
 
   // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block.
