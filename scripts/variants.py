@@ -3,7 +3,8 @@
 
 Makes tiny random checkpoints with `transformers` (pip install torch transformers safetensors), one per
 line of VARIANTS, and compares quern's float32 logits with the reference's, in one prefill and token by
-token.  usage: variants.py QUERN QUERN_CONVERT [NAME...] [--heads] [--keep DIR] [--seed N]   (NAME: a prefix)
+token.  usage: variants.py QUERN QUERN_CONVERT [NAME...] [--type T] [--heads] [--random N] [--seed N] [--keep DIR]
+(NAME: a prefix)
 
 With --type q8 or q4 the reference runs on the weights of quern's own file (scripts/weight_file.py), row by row,
 with activations quantized as docs/FORMATS.md says; the largest difference allowed is then 5e-3 of std. An
