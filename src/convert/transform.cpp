@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/error.hpp"
 #include "base/strings.hpp"
 
 namespace quern::convert {
@@ -107,6 +108,12 @@ void RowView::apply(std::string_view text, std::string_view where) {
   selections_.push_back(selection);
 }
 
+void RowView::as_one_row() {
+  QUERN_ASSERT(columns_ == 1 && !transposed());
+  std::swap(rows_, columns_);
+  one_row_ = true;
+}
+
 std::size_t RowView::source_row(std::size_t row) const {
   for (auto step = selections_.rbegin(); step != selections_.rend(); ++step) {
     const std::size_t kept = step->end - step->begin;
@@ -118,6 +125,10 @@ std::size_t RowView::source_row(std::size_t row) const {
 void RowView::read(std::size_t first, std::size_t count, float* out, std::size_t stride) const {
   if (groups_ > 0) return read_each(first, count, out, stride);
   if (transposed_) return read_transposed(first, count, out, stride);
+  if (one_row_) {
+    for (std::size_t c = 0; count > 0 && c < columns_; ++c) checkpoint::to_float(*source_, source_row(c), 1, out + c);
+    return;
+  }
   for (std::size_t i = 0; i < count; ++i)
     checkpoint::to_float(*source_, std::uint64_t{source_row(first + i)} * columns_, columns_,
                          out + i * stride);

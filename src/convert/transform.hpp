@@ -33,7 +33,10 @@ class RowView {
   std::size_t columns() const { return columns_; }
   const checkpoint::SourceTensor& source() const { return *source_; }
   // Whether a row of the view is not a row as it is stored.
-  bool transposed() const { return transposed_ || groups_ > 0; }
+  bool transposed() const { return transposed_ || groups_ > 0 || one_row_; }
+
+  // A vector becomes a matrix of one row: GGUF files store such matrices as vectors.
+  void as_one_row();
 
   // Rows [first, first + count) as float32, [count, columns] with `stride`.
   void read(std::size_t first, std::size_t count, float* out, std::size_t stride) const;
@@ -57,6 +60,7 @@ class RowView {
   const checkpoint::SourceTensor* source_;
   std::size_t rows_ = 1, columns_ = 1;
   bool transposed_ = false;
+  bool one_row_ = false;
   std::size_t groups_ = 0;     // of transpose_each
   std::size_t first_row_ = 0;  // of the source, where the view is transposed
   std::vector<GroupRows>

@@ -105,6 +105,18 @@ TEST_CASE("rows picked out of rows") {
   require_view(ones, {}, 4, 2, {0, 1, 2, 3, 4, 5, 6, 7});
 }
 
+TEST_CASE("a vector, or a part of one, is a matrix of one row") {
+  const Counting source({12});
+  for (const Texts& transforms : {Texts{}, Texts{"part 1 of 2"}, Texts{"every 3 from 2"}}) {
+    RowView view(source.tensor, transforms, "test");
+    const std::vector<float> values = all_of(view, view.rows());
+    view.as_one_row();
+    REQUIRE(view.rows() == 1);
+    REQUIRE(view.columns() == values.size());
+    REQUIRE(all_of(view, 1) == values);
+  }
+}
+
 TEST_CASE("transforms that do not fit are refused with the numbers") {
   const Counting source({4, 6, 5});
   CHECK(contains(failure_of(source, {"part 4 of 4"}), "cannot take part 4 of 4 of 24 rows"));

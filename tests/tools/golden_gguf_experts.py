@@ -1,5 +1,5 @@
 """The fixtures of families with experts and latent attention, rewritten as the GGUF files that llama.cpp's converter
-makes of them (stacked and old per-expert tensors, kv_b whole and split), against the reference's logits."""
+makes of them (stacked and old per-expert tensors, kv_b whole, split, and both at once), against the reference's logits."""
 import json
 import pathlib
 import tempfile
@@ -9,7 +9,7 @@ from harness import CONVERT, QUERN, SOURCE, check, need, run
 need("numpy", "safetensors", "gguf")
 import gguf  # noqa: E402
 import numpy as np  # noqa: E402
-from safetensors.numpy import load_file  # noqa: E402
+from safetensors.numpy import load_file, save_file  # noqa: E402
 
 TOLERANCE = 2e-3   # of the logits' standard deviation
 
@@ -105,6 +105,19 @@ def gptoss(t, c):
         "A.expert_feed_forward_length": c["intermediate_size"], "A.attention.sliding_window": c["sliding_window"], "A.rope.scaling.type": "yarn", "A.rope.scaling.factor": float(r["factor"]), "A.rope.scaling.original_context_length": r["original_max_position_embeddings"]}, out
 
 
+def qwen2moe(t, c):
+    """Every layer with experts; the shared expert's gate, a matrix of one row, is stored as a vector."""
+    n, out = c["num_experts"], base(t, c, False)
+    for i in range(c["num_hidden_layers"]):
+        out[f"blk.{i}.ffn_gate_inp.weight"] = t[f"model.layers.{i}.mlp.gate.weight"]
+        out[f"blk.{i}.ffn_gate_inp_shexp.weight"] = t[f"model.layers.{i}.mlp.shared_expert_gate.weight"].ravel()
+        for p in ("gate", "up", "down"):
+            out[f"blk.{i}.ffn_{p}_exps.weight"] = stack(t, i, "mlp.experts.{}." + p + "_proj.weight", n)
+            out[f"blk.{i}.ffn_{p}_shexp.weight"] = t[f"model.layers.{i}.mlp.shared_expert.{p}_proj.weight"]
+    return "qwen2moe", {**common(c, c["rope_parameters"]["rope_theta"]), "A.expert_count": n, "A.expert_used_count": c["num_experts_per_tok"],
+        "A.expert_feed_forward_length": c["moe_intermediate_size"], "A.expert_shared_feed_forward_length": c["shared_expert_intermediate_size"]}, out
+
+
 def deepseek(t, c, split):
     extra = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_b_proj": "attn_q_b", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm"}
     n, out = c["n_routed_experts"], base(t, c, False, extra)
@@ -113,10 +126,10 @@ def deepseek(t, c, split):
     for i in range(c["num_hidden_layers"]):
         p = f"model.layers.{i}."
         kv = t[p + "self_attn.kv_b_proj.weight"]
-        if split:
+        if split != "whole":
             per = kv.reshape(h, dn + dv, rank)
             out[f"blk.{i}.attn_k_b.weight"] = per[:, :dn].swapaxes(1, 2); out[f"blk.{i}.attn_v_b.weight"] = per[:, dn:]
-        else: out[f"blk.{i}.attn_kv_b.weight"] = kv
+        if split != "split": out[f"blk.{i}.attn_kv_b.weight"] = kv
         if i < c["first_k_dense_replace"]: continue
         out[f"blk.{i}.ffn_gate_inp.weight"] = t[p + "mlp.gate.weight"]
         if v3: out[f"blk.{i}.exp_probs_b.bias"] = t[p + "mlp.gate.e_score_correction_bias"]
@@ -128,15 +141,43 @@ def deepseek(t, c, split):
             "A.leading_dense_block_count": c["first_k_dense_replace"], "A.expert_count": n, "A.expert_used_count": c["num_experts_per_tok"], "A.expert_shared_count": c["n_shared_experts"],
             "A.expert_feed_forward_length": c["moe_intermediate_size"], "A.expert_weights_scale": float(c["routed_scaling_factor"]), "A.expert_weights_norm": bool(c["norm_topk_prob"]), "A.expert_gating_func": 2 if v3 else 1}
     if v3: keys.update({"A.expert_group_count": c["n_group"], "A.expert_group_used_count": c["topk_group"]})
-    if split: keys.update({"A.attention.head_count_kv": 1, "A.attention.key_length": rank + dr, "A.attention.value_length": rank, "A.attention.key_length_mla": dn + dr, "A.attention.value_length_mla": dv})
+    if split == "split": keys.update({"A.attention.head_count_kv": 1, "A.attention.key_length": rank + dr, "A.attention.value_length": rank, "A.attention.key_length_mla": dn + dr, "A.attention.value_length_mla": dv})
     else: keys.update({"A.attention.key_length": dn + dr, "A.attention.value_length": dv})
     if r.get("rope_type") == "yarn": keys.update({"A.rope.scaling.type": "yarn", "A.rope.scaling.factor": float(r["factor"]), "A.rope.scaling.original_context_length": r["original_max_position_embeddings"], "A.rope.scaling.yarn_log_multiplier": 0.1 * r["mscale_all_dim"]})
     return "deepseek2", keys, out
 
 
 CASES = [("mixtral", mixtral, (False,)), ("mixtral", mixtral, (True,)), ("qwen3-moe", qwen3moe, ()),
-         ("gpt-oss-sinks", gptoss, ()), ("deepseek-v2", deepseek, (False,)), ("deepseek-v2", deepseek, (True,)),
-         ("deepseek-v3", deepseek, (False,)), ("deepseek-v3", deepseek, (True,))]
+         ("gpt-oss-sinks", gptoss, ()), *[(name, deepseek, (form,)) for name in ("deepseek-v2", "deepseek-v3") for form in ("whole", "split", "both")]]
+
+
+def logits(source, ids, folder, name):
+    result = run(CONVERT, source, folder / name, "--type", "f32")
+    check(b"not known" not in result.stderr, f"{source.name}: unknown keys: {result.stderr}")
+    (folder / "ids").write_text(" ".join(map(str, ids)))
+    run(QUERN, "logits", "-m", folder / name, "--ids-file", folder / "ids", "-ctk", "f32", "-ctv", "f32",
+        "--deterministic", "-o", folder / "o.npy")
+    return np.load(folder / "o.npy")
+
+
+def last_layer_alone(t, c, folder):
+    """A checkpoint of the fixture's last layer: the GGUF form of the family has no dense layers."""
+    last = c["num_hidden_layers"] - 1
+    kept = {k.replace(f"layers.{last}.", "layers.0."): v for k, v in t.items() if ".layers." not in k or f".layers.{last}." in k}
+    config = {**c, "num_hidden_layers": 1, "mlp_only_layers": [], "layer_types": c["layer_types"][-1:], "dtype": "float32"}
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file({k: np.ascontiguousarray(v) for k, v in kept.items()}, folder / "model.safetensors")
+    return kept, config
+
+
+def check_one_row_matrices(folder):
+    fixture = SOURCE / "tests/data/fixtures/qwen2-moe"
+    kept, config = last_layer_alone(tensors(fixture / "model.safetensors"), json.loads((fixture / "config.json").read_text()), folder / "hf")
+    write(*qwen2moe(kept, config), folder / "m.gguf")
+    ids = load_file(str(fixture / "expected.safetensors"))["input_ids"].ravel()
+    want, got = logits(folder / "hf", ids, folder, "a"), logits(folder / "m.gguf", ids, folder, "b")
+    check(np.array_equal(want, got), f"qwen2-moe: differs by {np.abs(want - got).max() / want.std():.2e} of std")
 
 
 def main():
@@ -148,15 +189,11 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             write(*make(tensors(fixture / "model.safetensors"), config, *args), folder / "m.gguf")
-            result = run(CONVERT, folder / "m.gguf", folder / "m", "--type", "f32")
-            check(b"not known" not in result.stderr, f"{name}: unknown keys: {result.stderr}")
-            (folder / "ids").write_text(" ".join(map(str, expected["input_ids"].ravel())))
-            run(QUERN, "logits", "-m", folder / "m", "--ids-file", folder / "ids", "-ctk", "f32", "-ctv", "f32",
-                "--deterministic", "-o", folder / "o.npy")
-            want = expected["logits"].astype(np.float64)
-            error = np.abs(np.load(folder / "o.npy") - want).max() / want.std()
+            got, want = logits(folder / "m.gguf", expected["input_ids"].ravel(), folder, "m"), expected["logits"].astype(np.float64)
+            error = np.abs(got - want).max() / want.std()
             check(error <= TOLERANCE, f"{name} {args}: error {error:.2e} of std")
             covered.append(f"{name} {error:.1e}")
+    with tempfile.TemporaryDirectory() as folder: check_one_row_matrices(pathlib.Path(folder))
     print(f"{len(covered)} GGUF files within {TOLERANCE} of std: " + ", ".join(covered))
 
 

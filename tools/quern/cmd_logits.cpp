@@ -154,10 +154,16 @@ void write_rows(const model::Runner& runner, RowsFile& logits, RowsFile& hidden)
   for (std::size_t row = 0; row < runner.n_hidden(); ++row) hidden.write(runner.hidden(row));
 }
 
-void check_length(const std::string& file, std::size_t length, std::size_t context) {
-  if (length > context)
+// More ids than -c allows are an error. More than the model was trained on are not: what a reference computes for
+// them is a question this command is there for, and a table of positions that ends refuses them itself.
+void check_length(const std::string& file, std::size_t length, const LoadedModel& loaded, const LogitsOptions& options) {
+  const std::size_t context = context_length(loaded, options.model);
+  if (length <= context) return;
+  if (options.model.context != 0)
     base::reject(base::printable(file), "too many token ids", base::cat(length),
                  base::cat("at most ", context, ", the context"));
+  std::cerr << "quern: note: " << base::printable(file) << ": " << length << " tokens, the model was trained on "
+            << context << "\n";
 }
 
 // All ids in chunks; each position's row goes straight to its file.
@@ -165,8 +171,8 @@ void run(const LoadedModel& loaded, const LogitsOptions& options, const Input& i
   const contract::Contract& contract = loaded.model->contract;
   const std::size_t n = longest(input.documents);
   engine::SessionOptions session = session_options(loaded, options.model, n);
-  check_length(options.ids_file, n, session.cache.max_tokens);
-  check_length(options.encoder_ids_file, input.encoder_ids.size(), session.cache.max_tokens);
+  check_length(options.ids_file, n, loaded, options);
+  check_length(options.encoder_ids_file, input.encoder_ids.size(), loaded, options);
   session.cache.max_tokens = n;
   session.cache.n_sequences = input.documents.size();
   model::KvCache cache(*loaded.model, session.cache);
