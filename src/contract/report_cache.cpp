@@ -1,9 +1,11 @@
 // Point 7 of the report: what the cache stores, and its bytes by formula.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
 #include "base/strings.hpp"
+#include "contract/cache_types.hpp"
 #include "contract/report.hpp"
 #include "contract/tensors.hpp"
 
@@ -107,16 +109,16 @@ std::vector<CachePart> cross_parts(const Contract& contract) {
 
 std::vector<CacheCost> cache_costs(const Contract& contract) {
   struct Type {
-    const char* name;
     std::uint64_t value_bits, scale_bytes, group_scale_bytes;
   };
-  static constexpr Type kTypes[] = {{"f32", 32, 0, 0},     {"bf16", 16, 0, 0},    {"f16", 16, 0, 0}, {"int8", 8, 4, 0},
-                                    {"fp8_e4m3", 8, 4, 0}, {"fp8_e5m2", 8, 4, 0}, {"int4", 4, 0, 2}};
+  static constexpr std::array<Type, kCacheTypeNames.size()> kTypes = {
+      {{32, 0, 0}, {16, 0, 0}, {16, 0, 0}, {8, 4, 0}, {8, 4, 0}, {8, 4, 0}, {4, 0, 2}}};
   const std::vector<CachePart> parts = cache_parts(contract);
   std::vector<CacheCost> costs;
-  for (const Type& type : kTypes) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    const Type& type = kTypes[i];
     CacheCost cost;
-    cost.type = type.name;
+    cost.type = kCacheTypeNames[i];
     const auto no_groups = [](const CachePart& part) { return part.groups == 0 && !part.exact; };
     if (type.group_scale_bytes != 0 && std::any_of(parts.begin(), parts.end(), no_groups)) continue;
     for (const CachePart& part : parts) {
