@@ -173,6 +173,12 @@ void AdaptedCheckpoint::merge(const LoraFiles& lora, const LoraPair& pair, doubl
                .scale = static_cast<float>(pair.scale * user_scale)});
 }
 
+// The last part of the path, also of "adapters/one/".
+std::string label_of(const std::filesystem::path& directory) {
+  const std::filesystem::path last = directory.has_filename() ? directory : directory.parent_path();
+  return printable(last.filename().string(), 80);
+}
+
 AdaptedCheckpoint::AdaptedCheckpoint(std::unique_ptr<Checkpoint> base,
                                      const std::vector<LoraAdapter>& adapters)
     : base_(std::move(base)), notices_(base_->notices()) {
@@ -182,7 +188,7 @@ AdaptedCheckpoint::AdaptedCheckpoint(std::unique_ptr<Checkpoint> base,
     lora_.push_back(read_lora(adapter.directory));
     const LoraFiles& lora = lora_.back();
     for (const LoraPair& pair : lora.pairs) merge(lora, pair, adapter.scale);
-    notices_.push_back(cat("adapter ", printable(adapter.directory.filename().string(), 80), ": ",
+    notices_.push_back(cat("adapter ", label_of(adapter.directory), ": ",
                            lora.pairs.size(), " matrices changed"));
   }
   std::vector<SourceTensor> all = base_->tensors();

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/json_reader.hpp"
 #include "base/strings.hpp"
@@ -21,13 +23,17 @@ constexpr std::string_view kConfig = "adapter_config.json";
 constexpr std::string_view kWeights = "adapter_model.safetensors";
 constexpr std::size_t kMaxConfigBytes = std::size_t{4} << 20;
 constexpr std::uint64_t kMaxRank = 1u << 16;
+constexpr double kMaxScale = 1e6;
+
+// Values of single modules, in the file's order: the first name that fits decides, as in PEFT.
+using Patterns = std::vector<std::pair<std::string, double>>;
 
 struct LoraConfig {
   std::uint64_t rank = 0;
   double alpha = 0;
   bool root = false;  // scale by alpha / sqrt(rank)
   bool fan_in_fan_out = false;
-  std::map<std::string, double> ranks, alphas;  // of single modules
+  Patterns ranks, alphas;
 };
 
 bool says(const Json& config, const char* key) {
@@ -73,9 +79,8 @@ void refuse_other_kinds(const Json& config, const std::string& where) {
            printable(init->dump(), 40));
 }
 
-std::map<std::string, double> pattern_of(const Json& config, const char* key,
-                                         const std::string& where) {
-  std::map<std::string, double> patterns;
+Patterns pattern_of(const Json& config, const char* key, const std::string& where) {
+  Patterns patterns;
   const auto found = config.find(key);
   if (found == config.end() || found->is_null()) return patterns;
   if (!found->is_object()) reject(cat(where, ": ", key), "not an object");
@@ -84,7 +89,7 @@ std::map<std::string, double> pattern_of(const Json& config, const char* key,
     if (plain.find_first_of("^$*+?()[]{}|\\") != std::string::npos)
       reject(cat(where, ": ", key), "only names of modules, no patterns", printable(name, 80));
     if (!value.is_number()) reject(cat(where, ": ", key, ".", printable(name, 80)), "not a number");
-    patterns.emplace(name, value.get<double>());
+    patterns.emplace_back(name, value.get<double>());
   }
   return patterns;
 }
@@ -109,7 +114,7 @@ LoraConfig read_config(base::Bytes text, const std::string& where) {
 }
 
 // The value of the first pattern that is the module's name or its end.
-const double* find_pattern(const std::map<std::string, double>& patterns, const std::string& module) {
+const double* find_pattern(const Patterns& patterns, const std::string& module) {
   for (const auto& [name, value] : patterns) {
     if (name.starts_with("^")) {
       if (module == name.substr(1)) return &value;
@@ -161,7 +166,9 @@ double scale_of(const LoraConfig& config, const LoraPair& pair, const std::strin
   const double* own_alpha = find_pattern(config.alphas, pair.module);
   const double alpha = own_alpha != nullptr ? *own_alpha : config.alpha;
   const double divisor = config.root ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank);
-  return alpha / divisor;
+  const double scale = alpha / divisor;
+  if (!(std::fabs(scale) <= kMaxScale)) reject(place, "scale of the change", cat(scale), cat("at most ", kMaxScale));
+  return scale;
 }
 
 }  // namespace

@@ -108,7 +108,32 @@ TEST_CASE("lora: what is not plain LoRA is refused by name", "[checkpoint]") {
   mentions(refused(R"({"peft_type":"LORA","r":0,"lora_alpha":1})", kNames), "rank");
   for (const char* r : {"1.5", "-1", "1e30", "true", "null"})
     mentions(refused(base::cat(R"({"peft_type":"LORA","lora_alpha":1,"r":)", r, "}"), kNames), "r: ");
+  for (const char* alpha : {"1e300", "-1e9"})
+    mentions(refused(base::cat(R"({"peft_type":"LORA","r":2,"lora_alpha":)", alpha, "}"), kNames), "scale of the change");
   mentions(refused(R"({"peft_type":"LORA","r":4,"lora_alpha":1})", kNames), "ranks of the two factors");
+}
+
+TEST_CASE("lora: of several patterns the first in the file decides", "[checkpoint]") {
+  const std::string one(16, '\0');
+  const auto first_value = [&](const std::string& patterns) {
+    const test::TemporaryDirectory folder;
+    const float values[] = {1, 0, 0, 1};
+    const std::string unit(reinterpret_cast<const char*>(values), sizeof(values));
+    folder.write("base/config.json", "{}");
+    folder.write("base/model.safetensors",
+                 test::safetensors_file(R"({"a.m.weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})", one));
+    folder.write("lora/adapter_config.json", kGood + R"(,"alpha_pattern":)" + patterns + "}");
+    folder.write("lora/adapter_model.safetensors",
+                 test::safetensors_file(header_of("base_model.model.a.m.lora_A.weight", "base_model.model.a.m.lora_B.weight"),
+                                        unit + unit));
+    const auto merged = checkpoint::with_adapters(checkpoint::open_checkpoint(folder.path() / "base"),
+                                                  {{folder.path() / "lora", 1}});
+    return values_of(*merged->find("a.m.weight"))[0];  // alpha / r
+  };
+  CHECK(first_value("{}") == 2);
+  CHECK(first_value(R"({"m":6,"a.m":8})") == 3);
+  CHECK(first_value(R"({"a.m":8,"m":6})") == 4);
+  CHECK(first_value(R"({"x":10,"^m":12,"^a.m":14,"m":6})") == 7);
 }
 
 TEST_CASE("lora: every tensor of an adapter is used or an error", "[checkpoint]") {
