@@ -21,6 +21,7 @@ using base::Json;
 
 constexpr std::size_t kMaxDivisors = 4096;
 constexpr std::size_t kMaxNameBytes = 200;
+constexpr std::size_t kMaxAnnounced = 20;  // keys that are named
 
 void refuse_by_recipe(const Source& source) {
   for (const Json& rule : source.section["refuse_unless"]) {
@@ -87,8 +88,11 @@ FilledTemplate fill(const Recipe& recipe, const Source& source, Json values, Tem
 }
 
 void announce_unknown(Resolved& resolved) {
-  for (const std::string& key : resolved.unknown_keys)
-    resolved.notices.push_back(cat("configuration key not known to the recipe, ignored: ", key));
+  const std::vector<std::string>& keys = resolved.unknown_keys;
+  for (std::size_t i = 0; i < std::min(keys.size(), kMaxAnnounced); ++i)
+    resolved.notices.push_back(cat("configuration key not known to the recipe, ignored: ", keys[i]));
+  if (keys.size() > kMaxAnnounced)
+    resolved.notices.push_back(cat("and ", keys.size() - kMaxAnnounced, " more configuration keys"));
 }
 
 }  // namespace
