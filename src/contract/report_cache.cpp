@@ -194,6 +194,8 @@ void add_cost_rows(const Contract& contract, std::vector<ReportRow>& rows) {
              bytes_text(cost.payload_bytes_1024, cost.scale_bytes_1024), "; ",
              grouped(contract.max_positions),
              " tokens: ", bytes_text(cost.payload_bytes_full, cost.scale_bytes_full), " bytes")});
+  if (rows.back().label != kCacheTypeNames.back())
+    rows.push_back({std::string(kCacheTypeNames.back()), "not for this model: a latent row has no int4 form"});
 }
 
 }  // namespace
@@ -205,7 +207,8 @@ ReportSection cache_point(const Contract& contract) {
     return out;
   }
   out.rows.push_back({"stored", "keys as after QK-norm and rotation, values as projected"});
-  add_part_rows(cache_parts(contract), "token", contract.max_positions, out.rows);
+  const std::vector<CachePart> parts = cache_parts(contract);
+  add_part_rows(parts, "token", contract.max_positions, out.rows);
   const std::vector<CachePart> cross = cross_parts(contract);
   add_part_rows(cross, "token of the encoder's input, filled once a request", kAll, out.rows);
   if (selects(contract))
@@ -214,7 +217,8 @@ ReportSection cache_point(const Contract& contract) {
                         "be chosen later, so all are held"});
   out.rows.push_back(
       {"formula", "sum over layers of rows held x values of a row x bytes of a value"});
-  out.rows.push_back({"values per token", grouped(cache_values_per_token(contract))});
+  const bool sparse_rows = std::any_of(parts.begin(), parts.end(), [](const CachePart& p) { return p.row_stride > 1; });
+  out.rows.push_back({"values per token", cat(grouped(cache_values_per_token(contract)), sparse_rows ? ", compressed rows apart" : "")});
   if (!cross.empty())
     out.rows.push_back(
         {"values per encoder token", grouped(cache_values_per_encoder_token(contract))});
