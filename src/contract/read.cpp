@@ -144,7 +144,8 @@ Contract read_written(JsonObject& root) {
     return read_document(root);
   } catch (const base::Error& error) {
     if (error.what_only() != "key is missing") throw;
-    base::reject(error.where(), "key is missing; convert the model again (an older quern-convert wrote it, or the key was removed)");
+    base::reject(error.where(), "key is missing; convert the model again (an older quern-convert wrote it, or the key "
+                                "was removed)");
   }
 }
 

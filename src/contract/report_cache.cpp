@@ -218,7 +218,8 @@ ReportSection cache_point(const Contract& contract) {
   out.rows.push_back(
       {"formula", "sum over layers of rows held x values of a row x bytes of a value"});
   const bool sparse_rows = std::any_of(parts.begin(), parts.end(), [](const CachePart& p) { return p.row_stride > 1; });
-  out.rows.push_back({"values per token", cat(grouped(cache_values_per_token(contract)), sparse_rows ? ", compressed rows apart" : "")});
+  out.rows.push_back({"values per token", cat(grouped(cache_values_per_token(contract)),
+                                              sparse_rows ? ", compressed rows apart" : "")});
   if (!cross.empty())
     out.rows.push_back(
         {"values per encoder token", grouped(cache_values_per_encoder_token(contract))});

@@ -45,8 +45,8 @@ void collect_names(const Json& rule, std::vector<std::string>& names) {
 
 // Every {x} that stands for a number is 0.
 std::string with_zeros(std::string pattern) {
-  for (std::size_t at = pattern.find('{'); at != std::string::npos && at + 2 < pattern.size(); at = pattern.find('{', at + 1))
-    if (pattern[at + 2] == '}') pattern.replace(at, 3, "0");
+  for (std::size_t at = 0; at + 2 < pattern.size(); ++at)
+    if (pattern[at] == '{' && pattern[at + 2] == '}') pattern.replace(at, 3, "0");
   return pattern;
 }
 
@@ -155,7 +155,8 @@ std::string describe_nearest(const std::vector<Recipe>& recipes, const checkpoin
   std::vector<Candidate> candidates = ranked(recipes, checkpoint);
   if (candidates.empty() || candidates.front().distance.share > kMaxShare) return {};
   const double share = candidates.front().distance.share;
-  const auto end = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.distance.share > share; });
+  const auto end = std::find_if(candidates.begin(), candidates.end(),
+                                [&](const Candidate& c) { return c.distance.share > share; });
   candidates.resize(std::min(kMaxTried, static_cast<std::size_t>(end - candidates.begin())), candidates.front());
   // The first of equals unless it would fail where another does not.
   const Candidate* best = &candidates.front();

@@ -12,13 +12,18 @@
 #include "contract/tensors.hpp"
 #include "convert/recipe.hpp"
 #include "memory_checkpoint.hpp"
+#include "recipe_cases.hpp"
 
 namespace base = quern::base;
 namespace checkpoint = quern::checkpoint;
 namespace contract = quern::contract;
 namespace convert = quern::convert;
+using quern::test::config_of;
+using quern::test::contains;
 using quern::test::copy_of_fixture;
+using quern::test::error_of;
 using quern::test::MemoryCheckpoint;
+using quern::test::recipes;
 
 namespace {
 
@@ -69,32 +74,9 @@ const char* const kDecoders[] = {"llama2",
                                  "bart-decoder",
                                  "bloom-normed"};
 
-const std::vector<convert::Recipe>& recipes() {
-  static const std::vector<convert::Recipe> all = convert::builtin_recipes();
-  return all;
-}
-
 convert::Resolved resolve(const checkpoint::Checkpoint& source,
                           const convert::Adaptations& wishes = {}) {
   return convert::resolve(convert::match_recipe(recipes(), source, ""), source, wishes);
-}
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const base::Error& error) {
-    CHECK(error.code() == base::ExitCode::input);
-    return error.what();
-  }
-  return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-base::Json config_of(const MemoryCheckpoint& source) {
-  return base::parse_json(source.config_json(), "config");
 }
 
 // The error after one change of a fixture's configuration (a merge patch: null removes).
@@ -294,76 +276,6 @@ TEST_CASE("wrong configurations are refused by name") {
   CHECK(contains(error_with("llama2", R"({"architectures": null, "model_type": null})"),
                  "architectures"));
   CHECK(contains(error_with("llama2", R"({"architectures": ["NovelForCausalLM"]})"), "--arch-as"));
-}
-
-TEST_CASE("a checkpoint of an unknown name leads back to its own recipe, and hears what the recipe lacks") {
-  for (const char* fixture : {"llama2", "gpt2", "t5", "bart", "bert", "modernbert", "mixtral", "qwen3-moe", "gpt-oss-sinks",
-                              "deepseek-v3.2-dsa", "falcon-new", "bloom-alibi", "gemma3", "glm4", "nsa"}) {
-    CAPTURE(fixture);
-    auto source = copy_of_fixture(fixture);
-    base::Json config = config_of(*source);
-    const std::string family = convert::match_recipe(recipes(), *source, "").name;
-    config["architectures"] = base::Json::array({"ZebraForStripes"});
-    config["model_type"] = "zebra";
-    source->set_config(config.dump());
-    const std::string whole = error_of([&] { convert::match_recipe(recipes(), *source, ""); });
-    const std::string told = base::cat("nearest recipe: ", family, " (");
-    INFO(whole);
-    CHECK(contains(whole, told));
-    CHECK_FALSE(contains(whole, "unknown to it: tensors"));
-    source->add("model.layers.0.self_attn.stripe_norm.weight", {8});  // ends as names of the family do
-    const std::string more = error_of([&] { convert::match_recipe(recipes(), *source, ""); });
-    INFO(more);
-    CHECK(contains(more, "stripe_norm.weight"));
-  }
-  auto source = copy_of_fixture("llama2");
-  base::Json config = config_of(*source);
-  config["architectures"] = base::Json::array({"ZebraForCausalLM"});
-  source->set_config(config.dump());
-  source->remove("model.layers.1.mlp.up_proj.weight");
-  CHECK(contains(error_of([&] { convert::match_recipe(recipes(), *source, ""); }),
-                 "(by it: missing tensor for decoder.1.1.up.weight"));
-  config.erase("architectures");
-  config.erase("model_type");
-  source->set_config(config.dump());
-  const std::string nameless = error_of([&] { convert::match_recipe(recipes(), *source, ""); });
-  CHECK(contains(nameless, "no architectures and no model_type"));
-  CHECK(contains(nameless, "nearest recipe: llama"));
-  CHECK(contains(nameless, "--arch-as"));
-}
-
-TEST_CASE("a family's name keeps the head of the configuration's own class") {
-  const auto head_of = [](const char* fixture, const char* class_name, const char* arch_as) {
-    auto source = copy_of_fixture(fixture);
-    base::Json config = config_of(*source);
-    config["architectures"] = base::Json::array({class_name});
-    config["model_type"] = "zebra";
-    source->set_config(config.dump());
-    const convert::Recipe recipe = convert::match_recipe(recipes(), *source, arch_as);
-    return convert::resolve_config(recipe, source->config_json(), "config.json").head;
-  };
-  using contract::HeadKind;
-  CHECK(head_of("bert", "ZebraForMaskedLM", "bert").kind == HeadKind::lm);
-  CHECK(head_of("bert", "ZebraModel", "bert").kind == HeadKind::none);
-  CHECK(head_of("roberta", "ZebraForTokenClassification", "roberta").kind == HeadKind::classify);
-  CHECK(head_of("modernbert", "ZebraForQuestionAnswering", "modernbert").kind == HeadKind::span);
-  CHECK(head_of("llama2", "ZebraForCausalLM", "llama").kind == HeadKind::lm);
-  CHECK(head_of("llama2", "ZebraForSequenceClassification", "llama").pool == contract::Pool::last);
-  CHECK(head_of("llama2", "ZebraModel", "llama").kind == HeadKind::none);
-  CHECK(head_of("bert", "ZebraForMaskedLM", "BertForTokenClassification").kind == HeadKind::classify);  // at its word
-}
-
-TEST_CASE("an architecture can be treated as another") {
-  auto source = copy_of_fixture("llama2");
-  base::Json config = config_of(*source);
-  config["architectures"] = base::Json::array({"NovelForCausalLM"});
-  config["flavour"] = 3;
-  source->set_config(config.dump());
-  const convert::Recipe recipe = convert::match_recipe(recipes(), *source, "LlamaForCausalLM");
-  CHECK(recipe.name == convert::match_recipe(recipes(), *source, "llama").name);
-  const convert::Resolved resolved = convert::resolve(recipe, *source, {});
-  CHECK(resolved.unknown_keys == std::vector<std::string>{"flavour"});
-  CHECK(resolved.notices.size() == 1);
 }
 
 TEST_CASE("tensors: missing, surplus, ignored, of the wrong shape") {

@@ -160,9 +160,11 @@ InputItem ids_of_line(std::string_view line, const std::string& where, std::size
     const auto [end, error] = std::from_chars(line.data() + at, line.data() + line.size(), id);
     const auto next = static_cast<std::size_t>(end - line.data());
     const bool whole = error == std::errc() && (next == line.size() || line[next] == ' ' || line[next] == '\t');
-    if (!whole || id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
-      base::reject(where, "not a token id", base::printable(line.substr(at, std::min<std::size_t>(20, line.find_first_of(" \t", at) - at))),
+    if (!whole || id < 0 || static_cast<std::uint64_t>(id) >= vocab_size) {
+      const std::size_t length = line.find_first_of(" \t", at) - at;
+      base::reject(where, "not a token id", base::printable(line.substr(at, std::min<std::size_t>(20, length))),
                    base::cat("0 to ", vocab_size - 1));
+    }
     item.ids.push_back(static_cast<std::int32_t>(id));
     at = next;
   }
