@@ -1,4 +1,5 @@
-// One PEFT directory: adapter_config.json and adapter_model.safetensors, as pairs of factors by module.
+// One PEFT directory: adapter_config.json and adapter_model.safetensors, as pairs of factors by module,
+// and tensors that were trained whole.
 // For lora.cpp only.
 #pragma once
 
@@ -26,6 +27,7 @@ struct LoraFiles {
   bool fan_in_fan_out = false;  // weights of the modules are [in, out]
   std::vector<SourceFile> files;
   std::vector<LoraPair> pairs;  // in the order of the file
+  std::vector<SourceTensor> saved;  // of modules saved whole; "lm_head.weight" stands for the checkpoint's
 };
 
 LoraFiles read_lora(const std::filesystem::path& directory);
