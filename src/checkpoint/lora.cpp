@@ -136,6 +136,7 @@ class AdaptedCheckpoint : public Checkpoint {
   const SourceTensor& target(const LoraFiles& lora, const std::string& name) const;
   void merge(const LoraFiles& lora, const LoraPair& pair, double user_scale);
   void replace(const LoraFiles& lora, const SourceTensor& tensor, double user_scale);
+  void check_saved(const LoraFiles& lora) const;
 
   std::unique_ptr<Checkpoint> base_;
   std::vector<LoraFiles> lora_;
@@ -198,6 +199,15 @@ void AdaptedCheckpoint::replace(const LoraFiles& lora, const SourceTensor& tenso
     reject(lora.where, cat(shown, " is saved twice"));
 }
 
+// A module that the configuration calls saved may be one that the model does not have ("classifier" and "score" are both
+// named for every classifier), but one that it has must be there.
+void AdaptedCheckpoint::check_saved(const LoraFiles& lora) const {
+  for (const std::string& module : lora.not_saved)
+    for (const SourceTensor& tensor : base_->tensors())
+      if (is_of_module(tensor.name, module))
+        reject(lora.where, cat("modules_to_save names ", printable(module, 80), ", but no tensor of it is there"));
+}
+
 // The last part of the path, also of "adapters/one/".
 std::string label_of(const std::filesystem::path& directory) {
   const std::filesystem::path last = directory.has_filename() ? directory : directory.parent_path();
@@ -214,6 +224,7 @@ AdaptedCheckpoint::AdaptedCheckpoint(std::unique_ptr<Checkpoint> base,
     const LoraFiles& lora = lora_.back();
     for (const LoraPair& pair : lora.pairs) merge(lora, pair, adapter.scale);
     for (const SourceTensor& tensor : lora.saved) replace(lora, tensor, adapter.scale);
+    check_saved(lora);
     for (const auto& [name, reader] : saved_)
       if (merged_.contains(name)) reject(lora.where, cat(printable(name, 120), " is both changed and saved whole"));
     notices_.push_back(cat("adapter ", label_of(adapter.directory), ": ",

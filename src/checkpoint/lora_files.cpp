@@ -171,8 +171,7 @@ std::string saved_name(const std::string& name, const std::vector<std::string>& 
   std::string text(without_base(name));
   for (const std::string_view mark : {".modules_to_save.default", ".modules_to_save"})
     if (const std::size_t at = text.find(mark); at != std::string::npos) text.erase(at, mark.size());
-  const std::string framed = cat(".", text);
-  const auto is_part = [&](const std::string& module) { return framed.find(cat(".", module, ".")) != std::string::npos; };
+  const auto is_part = [&](const std::string& module) { return is_of_module(text, module); };
   return text.find(".lora_") == std::string::npos && std::any_of(modules.begin(), modules.end(), is_part) ? text : "";
 }
 
@@ -202,6 +201,10 @@ double scale_of(const LoraConfig& config, const LoraPair& pair, const std::strin
 }
 
 }  // namespace
+
+bool is_of_module(std::string_view tensor, std::string_view module) {
+  return cat(".", tensor).find(cat(".", module, ".")) != std::string::npos;
+}
 
 LoraFiles read_lora(const std::filesystem::path& path) {
   const SourceDirectory directory(path);
@@ -235,6 +238,10 @@ LoraFiles read_lora(const std::filesystem::path& path) {
     factor = std::move(tensor);
   }
   if (lora.pairs.empty() && lora.saved.empty()) reject(directory.where(kWeights), "no tensors");
+  for (const std::string& module : config.saved)
+    if (std::none_of(lora.saved.begin(), lora.saved.end(),
+                     [&](const SourceTensor& tensor) { return is_of_module(tensor.name, module); }))
+      lora.not_saved.push_back(module);
   for (LoraPair& pair : lora.pairs) {
     const std::string place = cat(directory.where(kWeights), ": module ", printable(pair.module, 120));
     if (pair.a.values == 0 || pair.b.values == 0) reject(place, "only one of the two factors");

@@ -171,6 +171,8 @@ TEST_CASE("lora: modules saved whole stand in the place of the checkpoint's", "[
   };
   const std::string good = tensors("base_model.model.head.weight", "base_model.model.head.bias");
   mentions(failure(R"(["head"])", good, 0.5), "has no scale");
+  mentions(refused(kGood + R"(,"modules_to_save":["m"]})", kNames), "modules_to_save names m");
+  CHECK(refused(kGood + R"(,"modules_to_save":["classifier","score"]})", kNames).empty());
   mentions(failure(R"(["head"])", good, 1, 2), "saved twice");
   mentions(failure(R"(["ead"])", good, 1), "no factor");
   mentions(failure(R"(["tail"])", tensors("base_model.model.tail.weight", "base_model.model.tail.bias"), 1), "is not in");
