@@ -247,6 +247,11 @@ TEST_CASE("wrong configurations are refused by name") {
   CHECK(contains(error_with("llama2", R"({"vocab_size": 321})"), "embed_tokens"));
   CHECK(contains(error_with("llama2", R"({"vocab_size": -1})"), "vocab_size"));
   CHECK(contains(error_with("llama2", R"({"hidden_size": 64.5})"), "d_model"));
+  CHECK(contains(error_with("llama2", R"({"hidden_size": 0})"), "; from $hidden_size"));  // what the user wrote
+  CHECK(contains(error_with("llama2", R"({"intermediate_size": -1})"), "; from $intermediate_size"));
+  CHECK(contains(error_with("llama2", R"({"rms_norm_eps": 0})"), "; from $rms_norm_eps"));
+  CHECK(contains(error_with("llama2", R"({"num_hidden_layers": 0})"), "; from $num_hidden_layers"));
+  CHECK(contains(error_with("llama2", R"({"head_dim": 1000000})"), "; from $head_dim"));
   CHECK(contains(error_with("llama2", R"({"hidden_size": "64"})"), "64"));
   CHECK(contains(error_with("llama2", R"({"rms_norm_eps": "tiny"})"), "eps"));
   CHECK(contains(error_with("llama2", R"({"num_hidden_layers": 3})"), "missing tensor"));
