@@ -103,6 +103,7 @@ void HuggingFaceCheckpoint::reject_without_weights(const std::vector<std::string
   if (const std::string* name = any({".bin", ".pt", ".pth", ".ckpt"}))
     reject(where_, cat("pickle is not read (", printable(*name, 80),
                        " can run code; save the model as safetensors)"));
+  if (any({".quern"})) reject(where_, "is a model of quern already; it is made from the original checkpoint");
   reject(where_, cat("no ", kSingle, ", ", kIndex, " or GGUF file"));
 }
 
@@ -228,7 +229,10 @@ std::vector<SourceTensor> HuggingFaceCheckpoint::without_unnamed(std::vector<Sou
 
 std::string HuggingFaceCheckpoint::side_file(std::string_view name) const {
   if (!directory_.has(name)) return {};
-  return base::read_text_file(directory_.resolve(name), kMaxSideFileBytes);
+  std::string text = base::read_text_file(directory_.resolve(name), kMaxSideFileBytes);
+  // A download that broke off; taken for absent, the model would have lost its tokenizer without a word.
+  if (text.empty() && name.ends_with(".json")) reject(directory_.where(name), "the file is empty");
+  return text;
 }
 
 void HuggingFaceCheckpoint::check_unchanged() const {

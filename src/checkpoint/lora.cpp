@@ -94,6 +94,23 @@ class MergedReader : public TensorReader {
   mutable std::shared_ptr<const std::vector<Factors>> factors_;
 };
 
+// A tensor of an adapter in the place of the checkpoint's.
+class SavedReader : public TensorReader {
+ public:
+  explicit SavedReader(SourceTensor tensor) : tensor_(std::move(tensor)) {}
+  void read(std::uint64_t first, std::uint64_t count, float* out) const override { to_float(tensor_, first, count, out); }
+  DType type() const { return tensor_.type; }
+
+ private:
+  SourceTensor tensor_;
+};
+
+std::string shape_text(const std::vector<std::uint64_t>& sizes) {
+  std::string all;
+  for (const std::uint64_t n : sizes) all += cat(all.empty() ? "" : " x ", n);
+  return all;
+}
+
 class AdaptedCheckpoint : public Checkpoint {
  public:
   AdaptedCheckpoint(std::unique_ptr<Checkpoint> base, const std::vector<LoraAdapter>& adapters);
@@ -116,23 +133,27 @@ class AdaptedCheckpoint : public Checkpoint {
   }
 
  private:
-  const SourceTensor& target(const LoraFiles& lora, const std::string& module) const;
+  const SourceTensor& target(const LoraFiles& lora, const std::string& name) const;
   void merge(const LoraFiles& lora, const LoraPair& pair, double user_scale);
+  void replace(const LoraFiles& lora, const SourceTensor& tensor, double user_scale);
+  void check_saved(const LoraFiles& lora) const;
 
   std::unique_ptr<Checkpoint> base_;
   std::vector<LoraFiles> lora_;
   std::map<std::string, std::shared_ptr<MergedReader>, std::less<>> merged_;
+  std::map<std::string, std::shared_ptr<const SavedReader>, std::less<>> saved_;
   TensorList tensors_;
   std::vector<std::string> notices_;
 };
 
-// The module's weight, whose name may have more or fewer parts in front than in the adapter.
-const SourceTensor& AdaptedCheckpoint::target(const LoraFiles& lora, const std::string& module) const {
-  const std::string name = module + ".weight";
+// The checkpoint's tensor of that name ("q_proj.weight"), which may have more or fewer parts in front than in the
+// adapter.
+const SourceTensor& AdaptedCheckpoint::target(const LoraFiles& lora, const std::string& name) const {
+  const std::string_view module = std::string_view(name).substr(0, name.rfind('.'));
   for (std::string_view rest = name;;) {
     if (const SourceTensor* tensor = base_->find(rest)) return *tensor;
     const std::size_t dot = rest.find('.');
-    if (dot == std::string_view::npos || rest.substr(dot + 1) == "weight") break;
+    if (dot == rest.rfind('.')) break;
     rest.remove_prefix(dot + 1);
   }
   const SourceTensor* found = nullptr;
@@ -149,21 +170,15 @@ const SourceTensor& AdaptedCheckpoint::target(const LoraFiles& lora, const std::
 }
 
 void AdaptedCheckpoint::merge(const LoraFiles& lora, const LoraPair& pair, double user_scale) {
-  const SourceTensor& base = target(lora, pair.module);
+  const SourceTensor& base = target(lora, pair.module + ".weight");
   const bool turned = pair.embedding || (lora.fan_in_fan_out && base.packed() == nullptr);
   const std::uint64_t out = pair.b.shape[0], in = pair.a.shape[1];
   const std::vector<std::uint64_t> shape =
       turned ? std::vector<std::uint64_t>{in, out} : std::vector<std::uint64_t>{out, in};
-  if (base.shape != shape) {
-    const auto text = [](const std::vector<std::uint64_t>& sizes) {
-      std::string all;
-      for (const std::uint64_t n : sizes) all += cat(all.empty() ? "" : " x ", n);
-      return all;
-    };
+  if (base.shape != shape)
     reject(lora.where, cat("shape of module ", printable(pair.module, 120), " against ",
                            printable(base.name, 120)),
-           text(shape), text(base.shape));
-  }
+           shape_text(shape), shape_text(base.shape));
   std::shared_ptr<MergedReader>& reader = merged_[base.name];
   if (reader == nullptr) reader = std::make_shared<MergedReader>(base);
   reader->add({.left = turned ? pair.a : pair.b,
@@ -171,6 +186,32 @@ void AdaptedCheckpoint::merge(const LoraFiles& lora, const LoraPair& pair, doubl
                .turned = turned,
                .rank = pair.a.shape[0],
                .scale = static_cast<float>(pair.scale * user_scale)});
+}
+
+void AdaptedCheckpoint::replace(const LoraFiles& lora, const SourceTensor& tensor, double user_scale) {
+  const std::string shown = printable(tensor.name, 120);
+  if (user_scale != 1) reject(lora.where, cat(shown, " is saved whole and has no scale"), cat(user_scale), "1");
+  const SourceTensor& base = target(lora, tensor.name);
+  if (base.shape != tensor.shape)
+    reject(lora.where, cat("shape of ", shown, " against ", printable(base.name, 120)), shape_text(tensor.shape),
+           shape_text(base.shape));
+  if (!saved_.emplace(base.name, std::make_shared<SavedReader>(tensor)).second)
+    reject(lora.where, cat(shown, " is saved twice"));
+}
+
+// A module that the configuration calls saved may be one that the model does not have ("classifier" and "score" are both
+// named for every classifier), but one that it has must be there.
+void AdaptedCheckpoint::check_saved(const LoraFiles& lora) const {
+  for (const std::string& module : lora.not_saved)
+    for (const SourceTensor& tensor : base_->tensors())
+      if (is_of_module(tensor.name, module))
+        reject(lora.where, cat("modules_to_save names ", printable(module, 80), ", but no tensor of it is there"));
+}
+
+// The last part of the path, also of "adapters/one/".
+std::string label_of(const std::filesystem::path& directory) {
+  const std::filesystem::path last = directory.has_filename() ? directory : directory.parent_path();
+  return printable(last.filename().string(), 80);
 }
 
 AdaptedCheckpoint::AdaptedCheckpoint(std::unique_ptr<Checkpoint> base,
@@ -182,13 +223,22 @@ AdaptedCheckpoint::AdaptedCheckpoint(std::unique_ptr<Checkpoint> base,
     lora_.push_back(read_lora(adapter.directory));
     const LoraFiles& lora = lora_.back();
     for (const LoraPair& pair : lora.pairs) merge(lora, pair, adapter.scale);
-    notices_.push_back(cat("adapter ", printable(adapter.directory.filename().string(), 80), ": ",
-                           lora.pairs.size(), " matrices changed"));
+    for (const SourceTensor& tensor : lora.saved) replace(lora, tensor, adapter.scale);
+    check_saved(lora);
+    for (const auto& [name, reader] : saved_)
+      if (merged_.contains(name)) reject(lora.where, cat(printable(name, 120), " is both changed and saved whole"));
+    notices_.push_back(cat("adapter ", label_of(adapter.directory), ": ",
+                           lora.pairs.size(), " matrices changed",
+                           lora.saved.empty() ? "" : cat(", ", lora.saved.size(), " tensors replaced")));
   }
   std::vector<SourceTensor> all = base_->tensors();
-  for (SourceTensor& tensor : all)
-    if (const auto found = merged_.find(tensor.name); found != merged_.end())
+  for (SourceTensor& tensor : all) {
+    if (const auto found = merged_.find(tensor.name); found != merged_.end()) tensor.reader = found->second;
+    if (const auto found = saved_.find(tensor.name); found != saved_.end()) {
       tensor.reader = found->second;
+      tensor.type = found->second->type();
+    }
+  }
   tensors_ = TensorList(std::move(all));
 }
 

@@ -1,10 +1,12 @@
-// One PEFT directory: adapter_config.json and adapter_model.safetensors, as pairs of factors by module.
+// One PEFT directory: adapter_config.json and adapter_model.safetensors, as pairs of factors by module,
+// and tensors that were trained whole.
 // For lora.cpp only.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
@@ -26,7 +28,12 @@ struct LoraFiles {
   bool fan_in_fan_out = false;  // weights of the modules are [in, out]
   std::vector<SourceFile> files;
   std::vector<LoraPair> pairs;  // in the order of the file
+  std::vector<SourceTensor> saved;  // of modules saved whole; "lm_head.weight" stands for the checkpoint's
+  std::vector<std::string> not_saved;  // modules that the configuration calls saved, without tensors here
 };
+
+// Whether "model.layers.0.mlp.up_proj.weight" is of the module "mlp", "mlp.up_proj", ...
+bool is_of_module(std::string_view tensor, std::string_view module);
 
 LoraFiles read_lora(const std::filesystem::path& directory);
 

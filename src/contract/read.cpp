@@ -138,6 +138,17 @@ Contract read_document(JsonObject& root) {
   return out;
 }
 
+// A whole document without one of the keys is what an older quern-convert wrote.
+Contract read_written(JsonObject& root) {
+  try {
+    return read_document(root);
+  } catch (const base::Error& error) {
+    if (error.what_only() != "key is missing") throw;
+    base::reject(error.where(), "key is missing; convert the model again (an older quern-convert wrote it, or the key "
+                                "was removed)");
+  }
+}
+
 }  // namespace
 
 Contract read_draft(std::string_view json, std::string_view where) {
@@ -151,7 +162,7 @@ Contract read_draft(std::string_view json, std::string_view where) {
 Contract read_contract(std::string_view json, std::string_view where) {
   const Json document = base::parse_json(json, where);
   JsonObject root(document, std::string(where));
-  Contract out = read_document(root);
+  Contract out = read_written(root);
   validate(out, where);
   check_cache_section(root.get_object("cache"), out);
   return out;

@@ -1,9 +1,11 @@
 // Point 7 of the report: what the cache stores, and its bytes by formula.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 
 #include "base/strings.hpp"
+#include "contract/cache_types.hpp"
 #include "contract/report.hpp"
 #include "contract/tensors.hpp"
 
@@ -107,16 +109,16 @@ std::vector<CachePart> cross_parts(const Contract& contract) {
 
 std::vector<CacheCost> cache_costs(const Contract& contract) {
   struct Type {
-    const char* name;
     std::uint64_t value_bits, scale_bytes, group_scale_bytes;
   };
-  static constexpr Type kTypes[] = {{"f32", 32, 0, 0},     {"bf16", 16, 0, 0},    {"f16", 16, 0, 0}, {"int8", 8, 4, 0},
-                                    {"fp8_e4m3", 8, 4, 0}, {"fp8_e5m2", 8, 4, 0}, {"int4", 4, 0, 2}};
+  static constexpr std::array<Type, kCacheTypeNames.size()> kTypes = {
+      {{32, 0, 0}, {16, 0, 0}, {16, 0, 0}, {8, 4, 0}, {8, 4, 0}, {8, 4, 0}, {4, 0, 2}}};
   const std::vector<CachePart> parts = cache_parts(contract);
   std::vector<CacheCost> costs;
-  for (const Type& type : kTypes) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i) {
+    const Type& type = kTypes[i];
     CacheCost cost;
-    cost.type = type.name;
+    cost.type = kCacheTypeNames[i];
     const auto no_groups = [](const CachePart& part) { return part.groups == 0 && !part.exact; };
     if (type.group_scale_bytes != 0 && std::any_of(parts.begin(), parts.end(), no_groups)) continue;
     for (const CachePart& part : parts) {
@@ -192,6 +194,8 @@ void add_cost_rows(const Contract& contract, std::vector<ReportRow>& rows) {
              bytes_text(cost.payload_bytes_1024, cost.scale_bytes_1024), "; ",
              grouped(contract.max_positions),
              " tokens: ", bytes_text(cost.payload_bytes_full, cost.scale_bytes_full), " bytes")});
+  if (rows.back().label != kCacheTypeNames.back())
+    rows.push_back({std::string(kCacheTypeNames.back()), "not for this model: a latent row has no int4 form"});
 }
 
 }  // namespace
@@ -203,7 +207,8 @@ ReportSection cache_point(const Contract& contract) {
     return out;
   }
   out.rows.push_back({"stored", "keys as after QK-norm and rotation, values as projected"});
-  add_part_rows(cache_parts(contract), "token", contract.max_positions, out.rows);
+  const std::vector<CachePart> parts = cache_parts(contract);
+  add_part_rows(parts, "token", contract.max_positions, out.rows);
   const std::vector<CachePart> cross = cross_parts(contract);
   add_part_rows(cross, "token of the encoder's input, filled once a request", kAll, out.rows);
   if (selects(contract))
@@ -212,7 +217,9 @@ ReportSection cache_point(const Contract& contract) {
                         "be chosen later, so all are held"});
   out.rows.push_back(
       {"formula", "sum over layers of rows held x values of a row x bytes of a value"});
-  out.rows.push_back({"values per token", grouped(cache_values_per_token(contract))});
+  const bool sparse_rows = std::any_of(parts.begin(), parts.end(), [](const CachePart& p) { return p.row_stride > 1; });
+  out.rows.push_back({"values per token", cat(grouped(cache_values_per_token(contract)),
+                                              sparse_rows ? ", compressed rows apart" : "")});
   if (!cross.empty())
     out.rows.push_back(
         {"values per encoder token", grouped(cache_values_per_encoder_token(contract))});

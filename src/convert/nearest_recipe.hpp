@@ -9,7 +9,7 @@
 
 namespace quern::convert {
 
-// "parent (unknown to it: configuration keys a, b; tensors x, y, ... (3 more))"; "" when none is
+// "parent (unknown to it: configuration keys a, b; tensors x, y, ... (3 more); by it: what it would say)"; "" when none is
 // near.
 std::string describe_nearest(const std::vector<Recipe>& recipes,
                              const checkpoint::Checkpoint& checkpoint);

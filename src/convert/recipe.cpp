@@ -4,11 +4,8 @@
 
 #include "base/strings.hpp"
 #include "convert/expression.hpp"
-#include "convert/glob.hpp"
-#include "convert/nearest_recipe.hpp"
 #include "convert/recipe_data.hpp"
 #include "convert/recipe_table.hpp"
-#include "convert/task_recipe.hpp"
 
 namespace quern::convert {
 
@@ -122,59 +119,6 @@ std::vector<std::string> names_in(const Json& document, const char* kind) {
                               : std::vector<std::string>{};
 }
 
-// What a configuration says its architecture is: the class if it names one, else the type.
-std::string architecture_of(const checkpoint::Checkpoint& checkpoint) {
-  const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
-  const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
-  const Json* name = find_path(config, gguf ? "general.architecture" : "architectures");
-  if (!gguf && name != nullptr && name->is_array() && !name->empty()) name = &name->front();
-  if (!gguf && (name == nullptr || !name->is_string())) name = find_path(config, "model_type");
-  if (name == nullptr || !name->is_string())
-    base::reject(checkpoint.where(),
-                 gguf ? "no general.architecture"
-                      : "no architectures and no model_type in the configuration");
-  return name->get<std::string>();
-}
-
-std::string type_of(const checkpoint::Checkpoint& checkpoint) {
-  const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
-  const Json* type = find_path(config, "model_type");
-  return type != nullptr && type->is_string() ? type->get<std::string>() : std::string();
-}
-
-// Whether the configuration's class is one that the recipe knows.
-bool names_its_class(const Recipe& recipe, const checkpoint::Checkpoint& checkpoint) {
-  const Json config = base::parse_json(checkpoint.config_json(), checkpoint.where());
-  const Json* classes = find_path(config, "architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty()) return false;
-  if (!classes->front().is_string()) return false;
-  const std::vector<std::string>& names = recipe.hf_names;
-  return std::find(names.begin(), names.end(), classes->front().get<std::string>()) != names.end();
-}
-
-[[noreturn]] void reject_architecture(const std::vector<Recipe>& recipes, const std::string& name,
-                                      const checkpoint::Checkpoint& checkpoint,
-                                      std::string_view where) {
-  const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
-  const std::string shown = base::printable(name, 80);
-  for (const OutOfScope& family : out_of_scope())
-    for (const std::string& pattern : family.names)
-      if (glob_match(pattern, lower(name)))
-        base::reject(where, cat("architecture \"", shown, "\" is out of scope: ", family.why));
-  std::vector<std::string_view> known;
-  for (const Recipe& recipe : recipes)
-    for (const std::string& word : gguf ? recipe.gguf_names : recipe.hf_names)
-      known.push_back(word);
-  const std::string near = base::nearest(name, known);
-  const std::string nearest = describe_nearest(recipes, checkpoint);
-  base::reject(where,
-               cat("unsupported architecture \"", shown, "\"",
-                   near.empty() ? "" : cat(" (did you mean \"", near, "\"?)"),
-                   nearest.empty() ? "" : cat("; nearest recipe: ", nearest),
-                   "; --arch-as NAME treats it as one of --print-supported-models, --recipe FILE "
-                   "adds a family"));
-}
-
 }  // namespace
 
 Json data_file(std::string_view name) {
@@ -220,24 +164,6 @@ std::vector<OutOfScope> out_of_scope() {
     result.push_back(
         {family["why"].get<std::string>(), family["names"].get<std::vector<std::string>>()});
   return result;
-}
-
-Recipe match_recipe(const std::vector<Recipe>& recipes, const checkpoint::Checkpoint& checkpoint,
-                    std::string_view arch_as) {
-  const bool gguf = checkpoint.kind() == checkpoint::SourceKind::gguf;
-  const std::string name = arch_as.empty() ? architecture_of(checkpoint) : std::string(arch_as);
-  for (const Recipe& recipe : recipes) {
-    const std::vector<std::string>& names = gguf ? recipe.gguf_names : recipe.hf_names;
-    const bool listed = std::find(names.begin(), names.end(), name) != names.end();
-    if (!listed && (arch_as.empty() || recipe.name != name)) continue;
-    Recipe found = recipe;
-    if (listed && !arch_as.empty() && !gguf && !names_its_class(recipe, checkpoint)) found.treated_as = name;
-    return found;
-  }
-  if (!gguf)
-    if (auto recipe = task_recipe(recipes, name, type_of(checkpoint))) return *std::move(recipe);
-  reject_architecture(recipes, name, checkpoint,
-                      arch_as.empty() ? checkpoint.where() : "--arch-as");
 }
 
 }  // namespace quern::convert

@@ -5,6 +5,7 @@
 #include "base/strings.hpp"
 #include "convert/contract_template.hpp"
 #include "convert/expression.hpp"
+#include "convert/glob.hpp"
 #include "convert/pooling_import.hpp"
 #include "convert/recipe.hpp"
 #include "convert/recipe_data.hpp"
@@ -21,6 +22,7 @@ using base::Json;
 
 constexpr std::size_t kMaxDivisors = 4096;
 constexpr std::size_t kMaxNameBytes = 200;
+constexpr std::size_t kMaxAnnounced = 20;  // keys that are named
 
 void refuse_by_recipe(const Source& source) {
   for (const Json& rule : source.section["refuse_unless"]) {
@@ -77,18 +79,40 @@ Environment environment_of(const Json& values, const Source& source) {
   return environment;
 }
 
+// "; from $hidden_size" for an error at "PLACE: ops.attn.d_k": what the recipe's value for that key of the contract is
+// made of. "" where the place leads to no expression.
+std::string origin_of(const Recipe& recipe, const Source& source, std::string_view where, std::string_view place) {
+  if (!where.starts_with(place)) return {};
+  std::string path = replaced(std::string(where.substr(place.size())), ": ", ".");
+  path.erase(0, path.find_first_not_of('.'));
+  const Json* at = find_path(recipe.document["contract"], path);
+  if (at == nullptr || !at->is_string()) return {};
+  std::string text = at->get<std::string>();
+  const Json& values = source.section["values"];
+  const auto value = text.starts_with("$") ? values.find(text.substr(1)) : values.end();
+  if (value != values.end() && value->is_string()) text = value->get<std::string>();
+  return cat("; from ", base::printable(text, 120));
+}
+
 FilledTemplate fill(const Recipe& recipe, const Source& source, Json values, TemplateInput input) {
   values["name"] = label_of(values, recipe.name);
   const std::string place = cat(source.where, " by recipe ", recipe.name);
-  Json evaluated =
-      evaluate_template(recipe.document["contract"], environment_of(values, source), place);
-  input.family = recipe.name;
-  return fill_template(std::move(evaluated), input, place);
+  try {
+    Json evaluated = evaluate_template(recipe.document["contract"], environment_of(values, source), place);
+    input.family = recipe.name;
+    return fill_template(std::move(evaluated), input, place);
+  } catch (const base::Error& error) {
+    throw base::Error(error.code(), error.where(),
+                      cat(error.what_only(), origin_of(recipe, source, error.where(), place)));
+  }
 }
 
 void announce_unknown(Resolved& resolved) {
-  for (const std::string& key : resolved.unknown_keys)
-    resolved.notices.push_back(cat("configuration key not known to the recipe, ignored: ", key));
+  const std::vector<std::string>& keys = resolved.unknown_keys;
+  for (std::size_t i = 0; i < std::min(keys.size(), kMaxAnnounced); ++i)
+    resolved.notices.push_back(cat("configuration key not known to the recipe, ignored: ", keys[i]));
+  if (keys.size() > kMaxAnnounced)
+    resolved.notices.push_back(cat("and ", keys.size() - kMaxAnnounced, " more configuration keys"));
 }
 
 }  // namespace

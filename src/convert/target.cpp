@@ -55,6 +55,8 @@ void check_target(const fs::path& source, const fs::path& target, bool force) {
     if (inside(from, to) && fs::exists(target, error))
       base::usage_error(shown(target), "holds the source");
   }
+  const fs::path parent = to.parent_path();
+  if (!to.empty() && !fs::exists(parent, error)) base::environment_error(shown(parent), "no such directory to write into");
   const fs::file_status status = fs::symlink_status(target, error);
   if (!fs::exists(status)) return;
   if (!force) base::usage_error(shown(target), "already exists (use --force to replace it)");

@@ -36,6 +36,9 @@ class NameMap {
 
   bool ignored(const checkpoint::SourceTensor& tensor, const Environment& values) const;
 
+  // A recipe's name as this checkpoint may spell it: its prefix in the place of {p}.
+  std::vector<std::string> spellings(const std::string& name) const;
+
  private:
   struct Rule {
     std::string canonical;
@@ -49,7 +52,6 @@ class NameMap {
   void add_numbers(const Environment& values, RuleMatch& match) const;
   const Rule* rule_for(std::string_view canonical, RuleMatch& match) const;
   void choose_prefix(const base::Json& prefixes);
-  std::vector<std::string> spellings(const std::string& name) const;
 
   const checkpoint::Checkpoint& checkpoint_;
   std::string where_, prefix_;

@@ -36,7 +36,8 @@ std::size_t step_tokens(const model::Model& model, const SessionOptions& options
 
 void check_generates(const model::Model& model) {
   if (!model.decoder || model.contract.head.kind != contract::HeadKind::lm)
-    base::reject("model", "has no decoder with a language head: it cannot generate");
+    base::reject(model.weights.where(), "has no decoder with a language head: it cannot generate (see quern embed, "
+                                        "classify and fill)");
 }
 
 Session::State::State(const model::Model& model_, base::ThreadPool& pool,

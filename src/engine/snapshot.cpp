@@ -7,6 +7,7 @@
 #include "base/hash.hpp"
 #include "base/mapped_file.hpp"
 #include "base/strings.hpp"
+#include "contract/cache_types.hpp"
 #include "contract/json.hpp"
 #include "kernels/kernels.hpp"
 #include "model/position.hpp"
@@ -95,9 +96,9 @@ Header parse_header(base::Bytes bytes, std::string_view where) {
   return header;
 }
 
-const char* type_name(std::uint8_t type) {
-  constexpr const char* kNames[] = {"f32", "bf16", "f16", "int8", "fp8_e4m3", "fp8_e5m2", "int4"};
-  return type < std::size(kNames) ? kNames[type] : "unknown";
+std::string_view type_name(std::uint8_t type) {
+  static_assert(contract::kCacheTypeNames.size() == static_cast<std::size_t>(kernels::CacheType::int4) + 1);
+  return type < contract::kCacheTypeNames.size() ? contract::kCacheTypeNames[type] : "unknown";
 }
 
 void check_model(const Header& header, const Header& own, std::string_view where) {

@@ -117,3 +117,16 @@ TEST_CASE("a mapping is in memory once it is populated, whatever part is named")
   empty.populate(0, 1);
   CHECK(empty.resident_bytes() == 0);
 }
+
+TEST_CASE("what a large mapping has in memory is estimated from parts of it") {
+  const TempDir dir;
+  constexpr std::size_t kBytes = (std::size_t{5} << 30) + 12345, kHalf = std::size_t{64} << 20;
+  put(dir.path / "file", "");
+  std::filesystem::resize_file(dir.path / "file", kBytes);  // a hole: takes no space
+  const MappedFile file(dir.path / "file");
+  CHECK(file.resident_bytes() <= kBytes / 1000);
+  file.populate(kBytes / 2, kHalf);
+  const double share = static_cast<double>(file.resident_bytes()) / static_cast<double>(kHalf);
+  CHECK(share > 0.9);
+  CHECK(share < 1.1);
+}

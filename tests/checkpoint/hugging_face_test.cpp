@@ -51,6 +51,10 @@ TEST_CASE("hub directory: one file", "[checkpoint]") {
   CHECK(source->side_file("tokenizer.json") == "{}");
   CHECK(source->side_file("generation_config.json").empty());
   CHECK(source->side_file("../config.json").empty());
+  dir.write("generation_config.json", "");  // a download that broke off
+  dir.write("chat_template.jinja", "");
+  mentions(rejection([&] { source->side_file("generation_config.json"); }), "generation_config.json: the file is empty");
+  CHECK(source->side_file("chat_template.jinja").empty());
   CHECK(source->notices().empty());
   source->check_unchanged();
 }

@@ -98,7 +98,8 @@ TEST_CASE("lora: what is not plain LoRA is refused by name", "[checkpoint]") {
   for (const auto& [more, word] : std::vector<std::pair<std::string, std::string>>{
            {R"(,"use_dora":true)", "use_dora"},
            {R"(,"bias":"all")", "bias"},
-           {R"(,"modules_to_save":["lm_head"])", "modules_to_save"},
+           {R"(,"modules_to_save":"lm_head")", "modules_to_save"},
+           {R"(,"modules_to_save":[1])", "modules_to_save"},
            {R"(,"target_parameters":["x"])", "target_parameters"},
            {R"(,"init_lora_weights":"pissa")", "init_lora_weights"},
            {R"(,"alpha_pattern":{"m.*":3})", "patterns"}})
@@ -108,7 +109,74 @@ TEST_CASE("lora: what is not plain LoRA is refused by name", "[checkpoint]") {
   mentions(refused(R"({"peft_type":"LORA","r":0,"lora_alpha":1})", kNames), "rank");
   for (const char* r : {"1.5", "-1", "1e30", "true", "null"})
     mentions(refused(base::cat(R"({"peft_type":"LORA","lora_alpha":1,"r":)", r, "}"), kNames), "r: ");
+  for (const char* alpha : {"1e300", "-1e9"})
+    mentions(refused(base::cat(R"({"peft_type":"LORA","r":2,"lora_alpha":)", alpha, "}"), kNames), "scale of the change");
   mentions(refused(R"({"peft_type":"LORA","r":4,"lora_alpha":1})", kNames), "ranks of the two factors");
+}
+
+TEST_CASE("lora: of several patterns the first in the file decides", "[checkpoint]") {
+  const std::string one(16, '\0');
+  const auto first_value = [&](const std::string& patterns) {
+    const test::TemporaryDirectory folder;
+    const float values[] = {1, 0, 0, 1};
+    const std::string unit(reinterpret_cast<const char*>(values), sizeof(values));
+    folder.write("base/config.json", "{}");
+    folder.write("base/model.safetensors",
+                 test::safetensors_file(R"({"a.m.weight":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}})", one));
+    folder.write("lora/adapter_config.json", kGood + R"(,"alpha_pattern":)" + patterns + "}");
+    folder.write("lora/adapter_model.safetensors",
+                 test::safetensors_file(header_of("base_model.model.a.m.lora_A.weight", "base_model.model.a.m.lora_B.weight"),
+                                        unit + unit));
+    const auto merged = checkpoint::with_adapters(checkpoint::open_checkpoint(folder.path() / "base"),
+                                                  {{folder.path() / "lora", 1}});
+    return values_of(*merged->find("a.m.weight"))[0];  // alpha / r
+  };
+  CHECK(first_value("{}") == 2);
+  CHECK(first_value(R"({"m":6,"a.m":8})") == 3);
+  CHECK(first_value(R"({"a.m":8,"m":6})") == 4);
+  CHECK(first_value(R"({"x":10,"^m":12,"^a.m":14,"m":6})") == 7);
+}
+
+TEST_CASE("lora: modules saved whole stand in the place of the checkpoint's", "[checkpoint]") {
+  const auto tensors = [](const std::string& first, const std::string& second) {
+    return "{\"" + first + R"(":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},")" + second +
+           R"(":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]}})";
+  };
+  const float matrix[] = {1, 2, 3, 4};
+  const std::string bytes = std::string(reinterpret_cast<const char*>(matrix), 16) + std::string("\x80\x3f\x00\x40", 4);
+  const auto open = [&](const std::string& saved, const std::string& names, double scale, std::size_t copies = 1) {
+    const test::TemporaryDirectory folder;
+    folder.write("base/config.json", "{}");
+    folder.write("base/model.safetensors",
+                 test::safetensors_file(tensors("model.head.weight", "model.head.bias"), std::string(20, '\0')));
+    folder.write("lora/adapter_config.json", kGood + R"(,"modules_to_save":)" + saved + "}");
+    folder.write("lora/adapter_model.safetensors", test::safetensors_file(names, bytes));
+    const auto merged = checkpoint::with_adapters(
+        checkpoint::open_checkpoint(folder.path() / "base"),
+        std::vector<LoraAdapter>(copies, {folder.path() / "lora", scale}));
+    CHECK(values_of(*merged->find("model.head.weight")) == std::vector<float>{1, 2, 3, 4});
+    CHECK(values_of(*merged->find("model.head.bias")) == std::vector<float>{1, 2});
+    CHECK(merged->find("model.head.bias")->type == checkpoint::DType::bf16);
+    mentions(merged->notices().at(0), "2 tensors replaced");
+    merged->release(*merged->find("model.head.weight"));
+    CHECK(values_of(*merged->find("model.head.weight"))[3] == 4);
+  };
+  for (const char* part : {"head", "model.head"})
+    for (const char* mark : {"", ".modules_to_save", ".modules_to_save.default"}) {
+      const std::string module = base::cat("base_model.model.", part, mark);
+      open(R"(["other","head"])", tensors(module + ".weight", module + ".bias"), 1);
+    }
+  const auto failure = [&](const std::string& saved, const std::string& names, double scale, std::size_t copies = 1) {
+    return test::rejection([&] { open(saved, names, scale, copies); });
+  };
+  const std::string good = tensors("base_model.model.head.weight", "base_model.model.head.bias");
+  mentions(failure(R"(["head"])", good, 0.5), "has no scale");
+  mentions(refused(kGood + R"(,"modules_to_save":["m"]})", kNames), "modules_to_save names m");
+  CHECK(refused(kGood + R"(,"modules_to_save":["classifier","score"]})", kNames).empty());
+  mentions(failure(R"(["head"])", good, 1, 2), "saved twice");
+  mentions(failure(R"(["ead"])", good, 1), "no factor");
+  mentions(failure(R"(["tail"])", tensors("base_model.model.tail.weight", "base_model.model.tail.bias"), 1), "is not in");
+  mentions(failure(R"(["head"])", tensors("base_model.model.head.bias", "base_model.model.head.weight"), 1), "shape of");
 }
 
 TEST_CASE("lora: every tensor of an adapter is used or an error", "[checkpoint]") {

@@ -225,6 +225,9 @@ TEST_CASE("cache of every kind: rows held, by hand") {
   for (const char* name : {"latent.json", "sparse.json"})
     CHECK(describe_text(sample(name)).find("does not shrink the cache") != std::string::npos);
   CHECK(describe_text(sample("llama.json")).find("does not shrink the cache") == std::string::npos);
+  CHECK(describe_text(sample("latent.json")).find("a latent row has no int4 form") != std::string::npos);
+  CHECK(describe_text(sample("llama.json")).find("no int4 form") == std::string::npos);
+  CHECK(describe_text(sample("sparse.json")).find(", compressed rows apart") != std::string::npos);
 }
 
 TEST_CASE("active parameters and the shares of a layer") {

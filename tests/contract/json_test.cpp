@@ -279,6 +279,14 @@ TEST_CASE("an unknown word of an enum names its path, the known words and the ne
        {"pooling.dense[0].activation", "tanh"}});
 }
 
+TEST_CASE("a key that an older converter did not write: convert the model again") {
+  for (const char* key : {"pooling", "chat", "kind"}) {
+    Json changed = Json::parse(sample_text("llama.json"));
+    changed.erase(key);
+    CHECK(error_of(changed.dump()).find("key is missing; convert the model again") != std::string::npos);
+  }
+}
+
 TEST_CASE("a version of another time and mechanisms of another kind are refused by name") {
   const auto with = [](const std::string& name, const std::string& pointer, const Json& value) {
     Json changed = Json::parse(sample_text(name));

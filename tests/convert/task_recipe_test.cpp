@@ -22,7 +22,7 @@ const char* const kDecoders[] = {"llama2",      "mistral-swa", "gpt2",         "
                                  "qwen2",       "qwen3",       "glm",          "glm4",        "gemma",       "gemma2",
                                  "gemma3",      "phi3",        "olmo2",        "cohere",      "granite",     "smollm3-nope",
                                  "mixtral",     "qwen2-moe",   "qwen3-moe",    "bloom-alibi", "deepseek-v2", "deepseek-v3",
-                                 "gpt-oss-sinks"};
+                                 "gpt-oss-sinks", "glm4-moe"};
 
 convert::Resolved resolve(const MemoryCheckpoint& source) {
   static const std::vector<convert::Recipe> recipes = convert::builtin_recipes();

@@ -95,6 +95,20 @@ def check_errors(tmp):
     check(not (tmp / "x").exists() and not temporaries(tmp), "errors leave nothing")
 
 
+def check_target_option(tmp):
+    """-o DIR, --output DIR and --outfile DIR are OUT; the second word is then the type."""
+    source = FIXTURES / "llama2"
+    for number, words in enumerate(([source, "-o", tmp / "o0", "q8"], [source, "--output", tmp / "o1", "--type", "q8"],
+                                    [f"--outfile={tmp / 'o2'}", source, "--outtype", "q8"])):
+        run(CONVERT, *words)
+        check((tmp / f"o{number}" / "model.quern").read_bytes() == (tmp / "a" / "model.quern").read_bytes(), f"{words}")
+    for words in ([source, tmp / "x", "q8", "-o", tmp / "y"], [source, tmp / "x", "-o", tmp / "y"], [source, "-o"],
+                  [source, "-o", ""], [source, "-o", tmp / "a"]):
+        lines = run(CONVERT, *words, expect=2).stderr.decode().splitlines()
+        check(len(lines) == 1 and lines[0].startswith("quern-convert: error: "), f"{words}: {lines}")
+    check(not (tmp / "x").exists() and not (tmp / "y").exists(), "a target given twice writes nothing")
+
+
 def check_interrupted(tmp, source):
     whole = run(CONVERT, source, tmp / "whole", "q8") and (tmp / "whole" / "model.quern").read_bytes()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
@@ -149,6 +163,7 @@ def main():
         write_checkpoint(source)
         check_streams(tmp)
         check_errors(tmp)
+        check_target_option(tmp)
         check_interrupted(tmp, source)
         check_limits_and_races(tmp, source)
         check_memory(tmp, source)

@@ -71,6 +71,36 @@ def tensors_of_config(model):
     check([shape(a) for a in listed] == [shape(b) for b in stored], "tensors of a configuration")
 
 
+def one_line(words, code, *expected, stdin=None):
+    result = run(*words, expect=code, stdin=stdin)
+    lines = result.stderr.decode().splitlines()
+    check(len(lines) == 1 and result.stdout == b"" and all(word in lines[0] for word in expected), f"{words}: {lines}")
+
+
+def ids_and_prefixes(folder, model):
+    """What is wrong with ids, prefixes and streams is said in one line that names place, word and range."""
+    (folder / "prefix.json").write_text(json.dumps({
+        "recipe": 1, "about": "A prefix mask.", "extends": "llama", "match": {"hf": ["LlamaForCausalLM"], "gguf": []},
+        "contract": {"ops": {"attn": {"mask": {"kind": "prefix"}}}}}))
+    run(CONVERT, FIXTURES / "llama2", folder / "p", "f32", "--recipe", folder / "prefix.json")
+    logits = [QUERN, "logits", "-o", folder / "l.npy", "--ids-file", "-"]
+    run(*logits, "-m", folder / "p", "--prefix-len", 3, stdin=b"5 6 7")
+    one_line([*logits, "-m", folder / "p", "--prefix-len", 4], 2, "--prefix-len", "got 4", "0 to 3", stdin=b"5 6 7")
+    one_line([*logits, "-m", folder / "p", "--prefix-len", -1], 2, "--prefix-len", stdin=b"5 6 7")
+    one_line([*logits, "-m", model, "--prefix-len", 2], 2, "--prefix-len", '"kind": "prefix"', stdin=b"5 6 7")
+    one_line([*logits, "-m", model], 3, "standard input:2", "got x7,", stdin=b"5 x7 8")
+    one_line([*logits, "-m", model, "--doc-ids", "-"], 2, "standard input", stdin=b"5 6 7")
+
+
+def wrong_kinds(model, embedder):
+    """A model that cannot do what is asked says so by its path."""
+    for words in (["run", "-p", "a"], ["chat"]):
+        one_line([QUERN, *words, "-m", embedder], 3, str(embedder), "cannot generate", "quern embed", stdin=b"a\n")
+    one_line([QUERN, "embed", "-m", embedder, "--ids-file", "-"], 3, "standard input:1", "got x,", stdin=b"5 x 7\n")
+    for words, code in (([model, model.parent / "again"], 3), ([FIXTURES / "llama2", model.parent / "no/such"], 4)):
+        one_line([CONVERT, *words, "-q"], code, *(["already"] if code == 3 else ["no such directory"]))
+
+
 def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
@@ -82,6 +112,8 @@ def main():
         samples(model)
         patterns(folder)
         tensors_of_config(model)
+        ids_and_prefixes(folder, model)
+        wrong_kinds(model, embedder)
     print("suggestions, pipes and devices, samples, patterns, tensors of a configuration")
 
 

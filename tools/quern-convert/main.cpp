@@ -7,6 +7,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -27,7 +28,7 @@ namespace quern::tool {
 namespace {
 
 struct Options {
-  std::string source, target, type, type_word;
+  std::string source, target, target_option, type, type_word;
   std::vector<std::string> tensor_types, adapters;
   convert::ConvertOptions convert;
   bool verify = false, quiet = false;
@@ -112,6 +113,15 @@ checkpoint::LoraAdapter adapter_of(const std::string& text) {
   return {text.substr(0, colon), scale};
 }
 
+// With -o the second word, if there is one, is the type.
+void take_target_option(Options& options) {
+  if (options.target_option.empty()) return;
+  if (!options.type_word.empty())
+    base::usage_error("-o", base::cat("the directory to write is given twice: ", base::printable(options.target_option, 80),
+                                      " and ", base::printable(options.target, 80)));
+  options.type_word = std::exchange(options.target, options.target_option);
+}
+
 // False: --help was printed.
 bool read_options(const std::vector<std::string>& arguments, Options& options) {
   CLI::App app(
@@ -125,6 +135,7 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
       ->required();
   app.add_option("OUT", options.target, "directory to write (not needed with --dry-run)");
   app.add_option("TYPE", options.type_word, "the same as --type");
+  app.add_option("-o,--outfile,--output", options.target_option, "the same as OUT")->type_name("PATH");
   add_formats(app, options);
   app.add_flag("--dry-run", options.convert.dry_run, "print sizes and plan, write nothing");
   app.add_flag("--force", options.convert.force, "replace an existing model directory, atomically");
@@ -140,6 +151,7 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
   app.add_flag("--version", unused, "versions and instruction sets");
   options.convert.n_threads = base::default_thread_count();
   if (parse_arguments(app, arguments)) return false;
+  take_target_option(options);
   if (!options.type.empty() && !options.type_word.empty())
     base::usage_error("quern-convert", "give the type once: as the third word or with --type");
   options.convert.type = options.type.empty() ? options.type_word : options.type;

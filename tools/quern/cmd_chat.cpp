@@ -157,6 +157,7 @@ int cmd_chat(const std::vector<std::string>& arguments) {
     settings.set("seed", {base::cat(std::random_device{}() & 0x7FFFFFFFu)});
 
   const LoadedModel loaded = load_model(options.model);
+  engine::check_generates(*loaded.model);
   if (loaded.model->contract.kind != contract::ModelKind::decoder)
     base::reject(loaded.model->weights.where(), "is no decoder: ask it with quern run");
   std::optional<std::string> first = options.prompt;

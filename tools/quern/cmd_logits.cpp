@@ -1,6 +1,7 @@
 // quern logits: ids in, float32 logits (and hidden states) of every position out. Every parity check
 // stands on this command.
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -81,14 +82,24 @@ void check_options(const contract::Contract& contract, const LogitsOptions& opti
   if (!options.token_types_file.empty() && contract.embedding.token_types == 0)
     base::usage_error("--token-types-file", "the model has no token types");
   if (options.prefix_length > 0 && !has_prefix_mask(contract))
-    base::usage_error("--prefix-len", "no mask of the model has a prefix");
+    base::usage_error("--prefix-len", "the model's masks have no prefix (a recipe with \"mask\": {\"kind\": \"prefix\"} "
+                                      "makes one that has: docs/ADDING_A_MODEL.md)");
   if (!options.output.empty() && contract.head.kind == contract::HeadKind::none)
     base::usage_error("-o", "the model has no head; --hidden OUT.npy writes its hidden states");
+}
+
+void check_streams(const LogitsOptions& options) {
+  const auto files = {options.ids_file, options.encoder_ids_file, options.token_types_file, options.documents_file};
+  if (std::count(files.begin(), files.end(), "-") > 1)
+    base::usage_error("quern logits", "standard input (-) can be read as one file only");
 }
 
 Input read_input_files(const contract::Contract& contract, const LogitsOptions& options) {
   Input input;
   input.ids = read_ids_file(options.ids_file, contract.vocab_size);
+  if (options.prefix_length > input.ids.size())
+    base::usage_error("--prefix-len", base::cat("longer than the ids (got ", options.prefix_length, ", expected 0 to ",
+                                                input.ids.size(), ")"));
   if (!options.token_types_file.empty())
     input.token_types =
         read_beside(options.token_types_file, "token type", contract.embedding.token_types, input.ids.size());
@@ -216,12 +227,14 @@ int cmd_logits(const std::vector<std::string>& arguments) {
   app.add_option("--doc-ids", options.documents_file,
                  "numbers of documents, one per id: they do not see each other, positions begin anew");
   app.add_option("--prefix-len", options.prefix_length, "tokens at the start that see each other (prefix mask)")
+      ->check(CLI::Range(0, 1 << 26))
       ->type_name("N");
   app.add_option("-o,--output", options.output, "logits: OUT.npy");
   app.add_option("--hidden", options.hidden, "hidden states after the final norm: OUT.npy [tokens, d_model]");
   if (parse_arguments(app, arguments)) return 0;
   if (options.output.empty() && options.hidden.empty())
     base::usage_error("quern logits", "nothing to write: give -o OUT.npy or --hidden OUT.npy");
+  check_streams(options);
 
   const model::ModelPaths paths = model::resolve_model_path(options.model.model);
   for (const std::string& path : {options.output, options.hidden})

@@ -168,7 +168,7 @@ std::string read_input(const std::string& path) {
 
 std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size, const char* what) {
   const std::string text = read_input(path);
-  const std::string where = base::printable(path);
+  const std::string where = path == "-" ? "standard input" : base::printable(path);
   std::vector<std::int32_t> ids;
   for (std::size_t at = 0; at < text.size();) {
     const auto is_space = [&](std::size_t i) {
@@ -182,7 +182,8 @@ std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t voc
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
     const auto next = static_cast<std::size_t>(end - text.data());
     if (error != std::errc() || (next < text.size() && !is_space(next)))
-      base::reject(base::cat(where, ":", at), base::cat("not a ", what), base::printable(text.substr(at, 20)),
+      base::reject(base::cat(where, ":", at), base::cat("not a ", what),
+                   base::printable(text.substr(at, std::min<std::size_t>(20, text.find_first_of(" \t\n\v\f\r", at) - at))),
                    "decimal numbers separated by white space");
     if (id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
       base::reject(base::cat(where, ":", at), base::cat(what, " out of range"), base::cat(id),

@@ -160,9 +160,11 @@ InputItem ids_of_line(std::string_view line, const std::string& where, std::size
     const auto [end, error] = std::from_chars(line.data() + at, line.data() + line.size(), id);
     const auto next = static_cast<std::size_t>(end - line.data());
     const bool whole = error == std::errc() && (next == line.size() || line[next] == ' ' || line[next] == '\t');
-    if (!whole || id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
-      base::reject(where, "not a token id", base::printable(line.substr(at, 20)),
+    if (!whole || id < 0 || static_cast<std::uint64_t>(id) >= vocab_size) {
+      const std::size_t length = line.find_first_of(" \t", at) - at;
+      base::reject(where, "not a token id", base::printable(line.substr(at, std::min<std::size_t>(20, length))),
                    base::cat("0 to ", vocab_size - 1));
+    }
     item.ids.push_back(static_cast<std::int32_t>(id));
     at = next;
   }
@@ -174,7 +176,8 @@ std::vector<InputItem> read_id_lines(const LoadedModel& loaded, const InputOptio
   std::vector<InputItem> items;
   std::size_t number = 0;
   for (const std::string_view line : lines_of(text)) {
-    const std::string where = base::cat(base::printable(options.ids_file), ":", ++number);
+    const std::string file = options.ids_file == "-" ? "standard input" : base::printable(options.ids_file);
+    const std::string where = base::cat(file, ":", ++number);
     items.push_back(ids_of_line(line, where, loaded.model->contract.vocab_size));
     const std::size_t n = items.back().ids.size();
     if (n == 0) base::reject(where, "no token ids");
