@@ -165,12 +165,12 @@ void write_rows(const model::Runner& runner, RowsFile& logits, RowsFile& hidden)
   for (std::size_t row = 0; row < runner.n_hidden(); ++row) hidden.write(runner.hidden(row));
 }
 
-// More ids than -c allows are an error. More than the model was trained on are not: what a reference computes for
-// them is a question this command is there for, and a table of positions that ends refuses them itself.
-void check_length(const std::string& file, std::size_t length, const LoadedModel& loaded, const LogitsOptions& options) {
-  const std::size_t context = context_length(loaded, options.model);
+// More ids than -c allows, or than a table of positions has, are an error. More than the model was trained on are not:
+// what a reference computes for them is a question this command is there for.
+void check_length(const std::string& file, std::size_t length, const model::Stack& stack, std::size_t context,
+                  bool limited) {
   if (length <= context) return;
-  if (options.model.context != 0)
+  if (limited || stack.embedding.positions != nullptr)
     base::reject(base::printable(file), "too many token ids", base::cat(length),
                  base::cat("at most ", context, ", the context"));
   std::cerr << "quern: note: " << base::printable(file) << ": " << length << " tokens, the model was trained on "
@@ -182,8 +182,12 @@ void run(const LoadedModel& loaded, const LogitsOptions& options, const Input& i
   const contract::Contract& contract = loaded.model->contract;
   const std::size_t n = longest(input.documents);
   engine::SessionOptions session = session_options(loaded, options.model, n);
-  check_length(options.ids_file, n, loaded, options);
-  check_length(options.encoder_ids_file, input.encoder_ids.size(), loaded, options);
+  const std::size_t context = context_length(loaded, options.model);
+  const bool limited = options.model.context != 0;
+  const model::Model& model = *loaded.model;
+  check_length(options.ids_file, n, model.output_stack(), context, limited);
+  if (!options.encoder_ids_file.empty())
+    check_length(options.encoder_ids_file, input.encoder_ids.size(), *model.encoder, context, limited);
   session.cache.max_tokens = n;
   session.cache.n_sequences = input.documents.size();
   model::KvCache cache(*loaded.model, session.cache);
