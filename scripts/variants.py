@@ -9,7 +9,7 @@ token.  usage: variants.py QUERN QUERN_CONVERT [NAME...] [--type T] [--heads] [-
 With --type q8 or q4 the reference runs on the weights of quern's own file (scripts/weight_file.py), row by row,
 with activations quantized as docs/FORMATS.md says; the largest difference allowed is then 5e-3 of std. An
 activation that lies on the edge of two codes (about one in 1e5) may round either way and moves a tiny random
-net by several per cent, so six short sequences are run and one must hold; measured, they agree to 3e-6 or
+net by several per cent, so up to 24 short sequences are run until one holds; measured, they agree to 3e-6 or
 not at all, and a wrong forward fails every one.
 
 Weights are drawn away from the symmetry of an initialization: norms in 0.5 .. 1.5, biases, sinks and
@@ -429,12 +429,12 @@ def run(*command):
 def check(tools, source, reference, kind, work):
     run(tools.convert, source, work / "m", "--type", tools.type)
     if tools.type == "f32": return compare(tools, reference(), kind, work, 2e-3)
-    with Quantized(work / "m"): cases = [reference(case, 6) for case in range(6)]
     errors = []
-    for expected in cases:
+    for case in range(24):  # of 7 layers of 384 one in two holds
+        with Quantized(work / "m"): expected = reference(case, 6)
         errors.append(compare(tools, expected, kind, work, np.inf))
-    if min(errors) > 5e-3: raise RuntimeError("errors of std: " + " ".join(f"{e:.1e}" for e in errors))
-    return min(errors)
+        if errors[-1] <= 5e-3: return errors[-1]
+    raise RuntimeError("errors of std: " + " ".join(f"{e:.1e}" for e in errors))
 
 
 def compare(tools, expected, kind, work, bound):
