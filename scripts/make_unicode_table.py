@@ -9,6 +9,7 @@ that the properties are asked from the library itself:
   code points the normalizers do not know, which pass through them and stop reordering;
   punctuation (the step of that name follows Unicode 8), and lower case that is newer than utf8proc's;
   what the normalizer of WordPiece models drops (controls, marks) and surrounds with spaces (ideographs);
+  what the step that strips accents does;
   scripts, numbered in the order of their first character, for the step that cuts where the script changes.
 
   pip install tokenizers; scripts/make_unicode_table.py > src/text/unicode_table.cpp
@@ -107,6 +108,12 @@ def wordpiece_sets():
     return controls, marks, ideographs
 
 
+def accents():
+    """What the step StripAccents takes away: marks of an older Unicode than utf8proc's."""
+    step = normalizers.StripAccents()
+    return [c for c in scalars() if step.normalize_str("a" + chr(c)) == "a"]
+
+
 def emit_scripts():
     step = pre_tokenizers.UnicodeScripts()
     same = lambda a, b: len(step.pre_tokenize_str(chr(a) + chr(b))) == 1
@@ -160,6 +167,7 @@ def main():
     emit_lower()
     for name, members_of in zip(("kDroppedControls", "kDroppedMarks", "kIdeographs"), wordpiece_sets()):
         emit(name, members_of)
+    emit("kAccents", accents())
     emit_scripts()
     print("}  // namespace quern::text")
 

@@ -84,7 +84,7 @@ std::string lowercase(std::string_view text) {
 
 std::string strip_accents(std::string_view text, bool& start_kept) {
   return filter(
-      text, start_kept, [](std::uint32_t code) { return !is_mark_code(code); }, copy);
+      text, start_kept, [](std::uint32_t code) { return !is_accent_code(code); }, copy);
 }
 
 std::string drop_marks(std::string_view text, bool& start_kept) {

@@ -11,7 +11,7 @@
 namespace quern::text {
 
 std::string lowercase(std::string_view text);  // without context: no final sigma
-std::string strip_accents(std::string_view text, bool& start_kept);  // all marks
+std::string strip_accents(std::string_view text, bool& start_kept);  // marks, as the reference knows them
 std::string drop_marks(std::string_view text,
                        bool& start_kept);  // non-spacing ones, of decomposed text
 std::string clean_text(std::string_view text, bool& start_kept);  // controls; white space -> ' '

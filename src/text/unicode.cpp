@@ -108,6 +108,10 @@ bool is_dropped_mark(std::uint32_t code) {
   return code >= kDroppedMarks[0].first && in_ranges(kDroppedMarks, kDroppedMarksCount, code);
 }
 
+bool is_accent_code(std::uint32_t code) {
+  return code >= kAccents[0].first && in_ranges(kAccents, kAccentsCount, code);
+}
+
 bool is_ideograph_code(std::uint32_t code) {
   return code >= kIdeographs[0].first && in_ranges(kIdeographs, kIdeographsCount, code);
 }

@@ -37,6 +37,7 @@ bool is_unknown_to_normalizers(
 bool is_punctuation_code(std::uint32_t code);      // of the reference's Punctuation step
 bool is_dropped_control(std::uint32_t code);       // of the clean_text step
 bool is_dropped_mark(std::uint32_t code);          // of the strip_marks step
+bool is_accent_code(std::uint32_t code);           // of the strip_accents step
 bool is_ideograph_code(std::uint32_t code);        // of the space_ideographs step
 int script_of_code(std::uint32_t code);            // of the scripts step; -1 for characters of none
 std::uint32_t lowercase_code(std::uint32_t code);  // one character to one (U+0130 is the caller's)

@@ -48,6 +48,10 @@ extern const std::size_t kDroppedMarksCount;
 extern const CodeRange kIdeographs[];
 extern const std::size_t kIdeographsCount;
 
+// What the reference's StripAccents step takes away: marks of an older Unicode than utf8proc's.
+extern const CodeRange kAccents[];
+extern const std::size_t kAccentsCount;
+
 // Scripts by number; kana count as Han. Characters of no script are in no range.
 struct ScriptRange {
   std::uint32_t first, last;

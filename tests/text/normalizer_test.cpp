@@ -21,6 +21,8 @@ TEST_CASE("the steps of a normalizer") {
   CHECK(normal({"nfkd"}, "\uFB01\u00E1") == "fia\u0301");
   CHECK(normal({"lowercase"}, "\u0130\u03A3A\u0392") == "i\u0307\u03C3a\u03B2");
   CHECK(normal({"nfd", "strip_accents"}, "\u00E9\u20DD") == "e");
+  // Marks since Unicode 10 stay; two letters since Unicode 12 were marks before.
+  CHECK(normal({"strip_accents"}, "a\u07FDb\u0AFAc\u1CF2d\u0301e") == "a\u07FDb\u0AFAcde");
   CHECK(normal({"strip_left"}, " \u3000 a ") == "a ");
   CHECK(normal({"strip_right"}, " a \n") == " a");
   CHECK(normal({"prepend:\u2581"}, "a") ==
