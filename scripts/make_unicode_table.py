@@ -48,7 +48,7 @@ def emit(name, code_points):
     line = "   "
     for first, last in table:
         entry = f" {{0x{first:X}, 0x{last:X}}},"
-        if len(line) + len(entry) > 110:
+        if len(line) + len(entry) > 119:
             print(line)
             line = "   "
         line += entry
@@ -150,8 +150,8 @@ def emit_lower():
         else:
             rows.append([c, c, ord(to)])
     print("const CaseRange kNewerLowercase[] = {")
-    for first, last, to in rows:
-        print(f"    {{0x{first:X}, 0x{last:X}, 0x{to:X}}},")
+    for i in range(0, len(rows), 4):
+        print("   " + "".join(f" {{0x{first:X}, 0x{last:X}, 0x{to:X}}}," for first, last, to in rows[i:i + 4]))
     print("};")
     print(f"const std::size_t kNewerLowercaseCount = {len(rows)};\n")
 
