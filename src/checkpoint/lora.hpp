@@ -16,7 +16,8 @@ struct LoraAdapter {
   double scale = 1;  // the user's, beside the adapter's own
 };
 
-// The checkpoint with the adapters merged. Input errors: what plain LoRA is not (DoRA, biases, ...) by name, an adapter's tensor that belongs to no matrix of the checkpoint, shapes.
+// The checkpoint with the adapters merged. Input errors: what plain LoRA is not (DoRA, biases, ...) by name, an
+// adapter's tensor that belongs to no matrix of the checkpoint, shapes.
 std::unique_ptr<Checkpoint> with_adapters(std::unique_ptr<Checkpoint> checkpoint,
                                           const std::vector<LoraAdapter>& adapters);
 

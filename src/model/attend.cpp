@@ -137,8 +137,8 @@ void place_bias(const Attention& op, const QueryBlock& block, std::size_t key,
 
 // Cache blocks of one tile.
 struct Tile {
+  std::size_t first_key = 0, n_blocks = 0;
   std::array<const std::byte*, kTileBlocks> blocks;
-  std::size_t n_blocks = 0;
 };
 
 // Of the keys [key, n_keys) the first tile; none where there is no such key.
@@ -147,6 +147,7 @@ Tile tile_at(const Step& step, const Attention& op, const QueryBlock& block, std
   const std::size_t sequence = cross ? block.run->source : block.run->cache_sequence;
   const std::size_t first_row = cross ? 0 : block.run->first_row;
   Tile tile;
+  tile.first_key = key;
   if (key < n_keys) tile.n_blocks = (std::min(n_keys - key, kTileTokens) + kBlockTokens - 1) / kBlockTokens;
   for (std::size_t b = 0; b < tile.n_blocks; ++b)
     tile.blocks[b] = cache_of(step, op).block(op.cache_layer, sequence, kv_head_of(op, block.head_group),
@@ -154,12 +155,12 @@ Tile tile_at(const Step& step, const Attention& op, const QueryBlock& block, std
   return tile;
 }
 
-// The tile of keys from `key` on, unless no query of the block sees any of them; `next`: the tile to come.
+// A tile of keys, unless no query of the block sees any of them; `next`: the tile to come.
 void run_tile(const Step& step, const Attention& op, const QueryBlock& block, const AttentionScratch& scratch,
-              kernels::AttendArgs& args, std::size_t key, const Tile& next) {
+              kernels::AttendArgs& args, const Tile& tile, const Tile& next) {
+  const std::size_t key = tile.first_key;
   const std::size_t n_keys = args.end[args.n_queries - 1], first_seen = args.begin[0];
   if (key >= n_keys || (key + kTileTokens <= first_seen && key >= args.sinks)) return;
-  const Tile tile = tile_at(step, op, block, key, n_keys);
   args.first_key = key;
   args.blocks = tile.blocks.data();
   args.n_blocks = tile.n_blocks;
@@ -193,8 +194,12 @@ void attend_block(const Step& step, const Job& job, const QueryBlock& block, std
   kernels::AttendArgs args = attend_args(step, job, block, scratch);
   clear_states(args.state, args.n_queries);
   const std::size_t n_keys = args.end[args.n_queries - 1];
-  for (std::size_t key = 0; key < n_keys; key += kTileTokens)
-    run_tile(step, job.op, block, scratch, args, key, tile_at(step, job.op, block, key + kTileTokens, n_keys));
+  Tile tile = tile_at(step, job.op, block, 0, n_keys);
+  while (tile.n_blocks > 0) {
+    const Tile next = tile_at(step, job.op, block, tile.first_key + kTileTokens, n_keys);
+    run_tile(step, job.op, block, scratch, args, tile, next);
+    tile = next;
+  }
   finish_block(step, job.op, block, args.state, job.out);
 }
 
@@ -255,14 +260,17 @@ void attend_by_tile(Step& step, const Job& job) {
     return tile_at(step, op, block, item % n_tiles * kTileTokens, keys_of(op, *block.run));
   };
   auto tiles = [&](std::size_t begin, std::size_t end, std::size_t thread) {
+    Tile tile = tile_of(begin);
     for (std::size_t item = begin; item < end; ++item) {
+      const Tile next = item + 1 < end ? tile_of(item + 1) : Tile{};
       const QueryBlock block = block_of(item / n_tiles);
       const AttentionScratch& scratch = step.scratch.attention[thread];
       prepare_queries(job, block, scratch);
       kernels::AttendArgs args = attend_args(step, job, block, scratch);
       clear_states(states.at(item), args.n_queries);
       args.state = states.at(item);
-      run_tile(step, op, block, scratch, args, item % n_tiles * kTileTokens, item + 1 < end ? tile_of(item + 1) : Tile{});
+      run_tile(step, op, block, scratch, args, tile, next);
+      tile = next;
     }
   };
   // Tiles of one thread follow each other, so that the next is fetched meanwhile; a thread has several turns.

@@ -2,7 +2,8 @@
 // finer scales: queries become int8 codes with a scale per row; weights (softmax times the value's own scale)
 // become codes with a scale per row and block of 32 keys (attention_shares.hpp). Integer sums are exact; floats
 // follow one order: score = (float(q k) * k_scale) * unit, where the unit is the query's scale (the softmax multiplies
-// by it on the way to the exponent), output = fma(float(p v), p_scale, output) with the blocks ascending. Keys that a row does not see have weight 0 exactly, whatever lies in their slots.
+// by it on the way to the exponent), output = fma(float(p v), p_scale, output) with the blocks ascending. Keys that a
+// row does not see have weight 0 exactly, whatever lies in their slots.
 // Not here: what else happens to scores: their scale, biases, soft-caps (attention.hpp).
 #pragma once
 
