@@ -77,6 +77,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   quern_add_isa(avx512 Avx512 "${avx512}")
   quern_add_isa(avx512vnni Avx512Vnni "${avx512vnni}")
   quern_add_isa(zen4 Zen4 "${avx512vnni}")
+  quern_add_isa(zen5 Zen5 "${avx512vnni}")
   quern_add_isa(amx Amx "${avx512vnni}")
   quern_add_emulated_isa(avxvnni AvxVnniEmulated "${avx2}" TABLE)
   # -Wno-psabi: vectors of 64 bytes without the registers for them.

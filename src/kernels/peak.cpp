@@ -5,13 +5,16 @@
 namespace quern::kernels {
 
 // One per line of cmake/isa.cmake.
-extern const PeakLoops peak_scalar, peak_avx2, peak_avxvnni, peak_avx512, peak_avx512vnni, peak_zen4, peak_amx,
-    peak_neon, peak_neon_i8mm;
+extern const PeakLoops peak_scalar, peak_avx2, peak_avxvnni, peak_avx512, peak_avx512vnni, peak_zen4, peak_zen5,
+    peak_amx, peak_neon, peak_neon_i8mm;
 
 const PeakLoops& peak_loops(const Kernels& kernels) {
   static constexpr const PeakLoops* kTables[] = {
 #ifdef QUERN_HAVE_amx
       &peak_amx,
+#endif
+#ifdef QUERN_HAVE_zen5
+      &peak_zen5,
 #endif
 #ifdef QUERN_HAVE_zen4
       &peak_zen4,

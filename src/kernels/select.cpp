@@ -19,7 +19,7 @@ namespace quern::kernels {
 
 // One per line of cmake/isa.cmake.
 extern const Kernels kernels_scalar, kernels_avx2, kernels_avxvnni, kernels_avx512, kernels_avx512vnni, kernels_zen4,
-    kernels_amx,    kernels_neon, kernels_neon_i8mm;
+    kernels_zen5, kernels_amx, kernels_neon, kernels_neon_i8mm;
 
 namespace {
 
@@ -30,6 +30,7 @@ struct CpuFeatures {
   bool avx512 = false;      // F, BW, DQ, VL besides AVX2; zmm and mask state saved
   bool avx512vnni = false;  // VNNI, VBMI, VBMI2 besides
   bool zen4 = false;        // the same of AMD
+  bool zen5 = false;        // of its family 26 or later
   bool amx = false;         // AMX-TILE and AMX-INT8 besides; the kernel lets this process use tiles
   bool neon = false;        // DotProd
   bool neon_i8mm = false;   // I8MM besides
@@ -43,6 +44,11 @@ bool is_amd() {
   std::uint32_t a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_AMD_ebx && c == signature_AMD_ecx &&
          d == signature_AMD_edx;
+}
+// Of leaf 1's eax.
+constexpr unsigned family_of(std::uint32_t signature) {
+  const unsigned base = signature >> 8 & 0xfu, extended = signature >> 20 & 0xffu;
+  return base == 0xf ? base + extended : base;
 }
 constexpr bool has_bits(std::uint32_t word, std::uint32_t mask) {
   return (word & mask) == mask;
@@ -66,6 +72,7 @@ CpuFeatures detect() {
   std::uint32_t a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0) return f;
   const std::uint32_t leaf1 = c;
+  const unsigned family = family_of(a);
   constexpr unsigned kFma = 12, kOsxsave = 27, kAvx = 28, kF16c = 29;
   if (!has_bit(leaf1, kOsxsave) || !has_bit(leaf1, kAvx)) return f;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return f;
@@ -79,6 +86,7 @@ CpuFeatures detect() {
   f.avx512 = f.avx2 && has_bits(state, kZmmState) && has_bits(b, kAvx512);
   f.avx512vnni = f.avx512 && has_bits(c, kVnni);
   f.zen4 = f.avx512vnni && is_amd();
+  f.zen5 = f.zen4 && family >= 26;
   constexpr std::uint32_t kTileState = 0x60000, kAmx = 1u << 24 | 1u << 25;  // TILE, INT8, edx
   f.amx = f.avx512vnni && has_bits(d, kAmx) && has_bits(state, kTileState) && may_use_tiles();
   constexpr unsigned kAvxVnni = 4;  // eax
@@ -105,6 +113,10 @@ std::vector<IsaInfo> list_isas() {
   isas.push_back({"amx",
                   "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 amx_tile amx_int8",
                   cpu.amx, &kernels_amx});
+#endif
+#ifdef QUERN_HAVE_zen5
+  isas.push_back({"zen5", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2, of AMD, family 26",
+                  cpu.zen5, &kernels_zen5});
 #endif
 #ifdef QUERN_HAVE_zen4
   isas.push_back({"zen4", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2, of AMD", cpu.zen4,

@@ -132,7 +132,7 @@ void print_machine(const Kernels& best, std::size_t bytes, double budget) {
   std::printf("read bandwidth, 1 thread: memory %.1f GB/s, L2 (512 KiB) %.1f GB/s\n",
               read_bandwidth(bytes, budget), read_bandwidth(512 * 1024, budget / 4));
 #if defined(__x86_64__)
-  if (std::strcmp(best.name, "avx512vnni") == 0 || std::strcmp(best.name, "zen4") == 0)
+  if (std::strcmp(best.name, "avx512vnni") == 0 || std::strncmp(best.name, "zen", 3) == 0)
     std::printf("int8 peak (vpdpbusd), 1 core: %.0f GOP/s\n", vnni_peak(budget));
 #endif
 }

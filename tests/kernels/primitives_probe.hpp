@@ -90,8 +90,8 @@ struct Probe {
 };
 
 // One per instruction set of cmake/isa.cmake that this build has.
-extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avx512, probe_avx512vnni, probe_zen4, probe_amx,
-    probe_neon, probe_neon_i8mm;
+extern const Probe probe_scalar, probe_avx2, probe_avxvnni, probe_avx512, probe_avx512vnni, probe_zen4, probe_zen5,
+    probe_amx, probe_neon, probe_neon_i8mm;
 extern const Probe probe_avxvnni_emulated, probe_avx512_emulated, probe_avx512vnni_emulated, probe_zen4_emulated,
     probe_amx_emulated;
 

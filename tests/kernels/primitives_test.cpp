@@ -45,6 +45,9 @@ const std::vector<const Probe*>& tested_probes() {
 #ifdef QUERN_PROBE_avx512vnni
     add(probe_avx512vnni);
 #endif
+#ifdef QUERN_PROBE_zen5
+    add(probe_zen5);
+#endif
 #ifdef QUERN_PROBE_zen4
     add(probe_zen4);
 #endif

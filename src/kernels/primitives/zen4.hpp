@@ -1,24 +1,16 @@
-// Primitives of AMD's cores with AVX-512 (Zen 4 and later): the lanes of avx512vnni.hpp with what these cores do
-// better.
+// Primitives of AMD's cores with AVX-512: the lanes of avx512vnni.hpp with what Zen 4 and later do better (Zen4Of), and
+// with what only Zen 4 does (Zen4); zen5.hpp has the next core.
 #pragma once
 
 #include "kernels/primitives/avx512vnni.hpp"
 
 namespace quern::kernels {
 
-struct Zen4 : Avx512VnniOf<Zen4> {
-  using Lanes = Avx512Lanes<Zen4>;
-  static constexpr const char* kName = "zen4";
-  static constexpr const char* kDescription = "AVX-512 with VNNI, VBMI, VBMI2 on AMD Zen 4 and later";
-
-  // Optional: a product with one token reads one panel after the other and asks for lines so far ahead, into L2.
-  // Prefetches into L1 wait in its 24 miss buffers: 14-15 GB/s on one core of an EPYC VM, whatever the distance.
-  // GB/s of weights from memory, four streams with those -> this: q8 15 -> 19, q4 14 -> 19, q4_0 16 -> 20, q4_1
-  // 13 -> 19, q4_k 14 -> 21, q5_k 13 -> 25, q6_k 12 -> 23 (plain reads: 25).
-  static constexpr std::size_t kStreamAhead = 16384;
-  [[gnu::always_inline]] static void prefetch_stream(const std::byte* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
-  }
+template <class Tag>
+struct Zen4Of : Avx512VnniOf<Tag> {
+  using Lanes = Avx512Lanes<Tag>;
+  using typename Lanes::Line;
+  using Lanes::load512, Lanes::rows_of;
 
   // vpermi2b of 128 entries is one operation here: two and a blend, not four masked vpermb.
   struct RowSelect {
@@ -48,6 +40,20 @@ struct Zen4 : Avx512VnniOf<Zen4> {
     const __m512i low = _mm512_permutex2var_epi8(load512(table), index, load512(table + 64));
     const __m512i high = _mm512_permutex2var_epi8(load512(table + 128), index, load512(table + 192));
     return {_mm512_mask_blend_epi8(row.upper, low, high)};
+  }
+};
+
+struct Zen4 : Zen4Of<Zen4> {
+  static constexpr const char* kName = "zen4";
+  static constexpr const char* kDescription = "AVX-512 with VNNI, VBMI, VBMI2 on AMD Zen 4";
+
+  // Optional: a product with one token reads one panel after the other and asks for lines so far ahead, into L2.
+  // Prefetches into L1 wait in its 24 miss buffers: 14-15 GB/s on one core of an EPYC VM, whatever the distance.
+  // GB/s of weights from memory, four streams with those -> this: q8 15 -> 19, q4 14 -> 19, q4_0 16 -> 20, q4_1
+  // 13 -> 19, q4_k 14 -> 21, q5_k 13 -> 25, q6_k 12 -> 23 (plain reads: 25).
+  static constexpr std::size_t kStreamAhead = 16384;
+  [[gnu::always_inline]] static void prefetch_stream(const std::byte* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
   }
 };
 
