@@ -102,6 +102,19 @@ struct ProbeOps {
     else
       __builtin_memcpy(out.row[kStoreU8], in.line, 16);
     store_codes(in, out.row[kStoreCodes]);
+    sums_of_eight(i, bytes, out);
+  }
+  // Wrapping sums over the lanes of eight vectors, in their order.
+  static void sums_of_eight(I16 i, I16 j, ProbeOutput& out) {
+    I16 eight[8] = {i, j};
+    for (int v = 2; v < 8; ++v) eight[v] = P::iadd(P::template shift_right<3>(eight[v - 2]), P::iset(v * 1001));
+    std::int32_t sums[16] = {};
+    if constexpr (requires { P::ireduce_add8(eight); })
+      P::istore(sums, P::ireduce_add8(eight));
+    else
+      for (int v = 0; v < 8; ++v) sums[v] = P::ireduce_add(eight[v]);
+    for (int v = 8; v < 16; ++v) sums[v] = 0;
+    put(out, kIntReduce8, P::iload(sums));
   }
   // 32 bytes in one go, where an ISA has that.
   static void store_codes(const ProbeInput& in, std::uint8_t* to) {

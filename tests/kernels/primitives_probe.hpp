@@ -40,6 +40,7 @@ enum ProbeRow : std::size_t {
   kReduceAdd,
   kReduceMax,
   kReduceMax8,
+  kIntReduce8,
   kTimesPower,
   kIntAdd,
   kIntAnd,

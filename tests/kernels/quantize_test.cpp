@@ -98,30 +98,37 @@ TEST_CASE("a value comes back within half a step, whatever the magnitude") {
 TEST_CASE("zeros and values too small for a scale are zeros; NaN and infinity make the scale NaN") {
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::size_t kGroup = 32, kColumns = 10 * kGroup;  // some ISAs take eight groups at once
   for (float odd : {0.0f, -0.0f, 1e-40f, 1e-34f, inf, -inf, nan})
-    for (std::size_t at : {0u, 7u, 16u, 31u}) {
-      std::vector<float> x(64, 0.0f);
-      x[at] = odd;
-      for (std::size_t k = 32; k < 64; ++k) x[k] = static_cast<float>(k);
-      Quantized got(1, 64, 32);
-      scalar().quantize(x.data(), 64, 1, 64, 32, got.q);
-      INFO("value " << odd << " at " << at);
-      if (std::isfinite(odd))
-        REQUIRE(got.scales[0] == 0.0f);
-      else
-        REQUIRE(std::isnan(got.scales[0]));
-      for (std::size_t k = 0; k < 32; ++k) REQUIRE(got.codes[k] == 0);
-      REQUIRE(got.sums[0] == 0);
-      REQUIRE(got.codes[63] == 127);  // the other group is not touched by it
-      for (const IsaInfo& isa : tested_isas()) {
-        if (!isa.supported) continue;
-        Quantized other(1, 64, 32);
-        isa.kernels->quantize(x.data(), 64, 1, 64, 32, other.q);
-        INFO(isa.name);
-        REQUIRE(other.codes == got.codes);
-        REQUIRE(other.sums == got.sums);
-        REQUIRE(std::isnan(other.scales[0]) == std::isnan(got.scales[0]));
-        REQUIRE(other.scales[1] == got.scales[1]);
+    for (std::size_t group : {0u, 1u, 7u, 8u, 9u})
+      for (std::size_t at : {0u, 7u, 16u, 31u}) {
+        std::vector<float> x(kColumns);
+        for (std::size_t k = 0; k < kColumns; ++k)
+          x[k] = k / kGroup != group ? static_cast<float>(k % kGroup + 1) : k % kGroup == at ? odd : 0.0f;
+        Quantized got(1, kColumns, kGroup);
+        scalar().quantize(x.data(), kColumns, 1, kColumns, kGroup, got.q);
+        INFO("value " << odd << " at " << at << " of group " << group);
+        for (std::size_t g = 0; g < kColumns / kGroup; ++g) {
+          const bool zero = g == group;  // the other groups are not touched by it
+          if (!zero || std::isfinite(odd))
+            REQUIRE(got.scales[g] == (zero ? 0.0f : 32.0f / 127.0f));
+          else
+            REQUIRE(std::isnan(got.scales[g]));
+          for (std::size_t k = 0; zero && k < kGroup; ++k) REQUIRE(got.codes[g * kGroup + k] == 0);
+          REQUIRE((got.sums[g] == 0) == zero);
+          REQUIRE(got.codes[g * kGroup + 31] == (zero ? 0 : 127));
+        }
+        for (const IsaInfo& isa : tested_isas()) {
+          if (!isa.supported) continue;
+          Quantized other(1, kColumns, kGroup);
+          isa.kernels->quantize(x.data(), kColumns, 1, kColumns, kGroup, other.q);
+          INFO(isa.name);
+          REQUIRE(other.codes == got.codes);
+          REQUIRE(other.sums == got.sums);
+          for (std::size_t g = 0; g < kColumns / kGroup; ++g) {
+            REQUIRE(std::isnan(other.scales[g]) == std::isnan(got.scales[g]));
+            if (!std::isnan(got.scales[g])) REQUIRE(other.scales[g] == got.scales[g]);
+          }
+        }
       }
-    }
 }

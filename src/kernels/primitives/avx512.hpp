@@ -78,17 +78,8 @@ struct Avx512Lanes {
 
   // Of eight vectors, largest lane of vector b in lane b; nothing in the lanes above. No NaN.
   [[gnu::always_inline]] static V16 reduce_max8(const V16 (&a)[8]) {
-    __m512 pairs[4], quads[2];
-    for (int i = 0; i < 4; ++i)  // lanes 2i, 2i+1 of four: x y x y
-      pairs[i] = _mm512_max_ps(_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]));
-    for (int i = 0; i < 2; ++i)
-      quads[i] = _mm512_max_ps(_mm512_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], 0x44),
-                               _mm512_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], 0xee));
-    const __m512 halves = _mm512_max_ps(_mm512_shuffle_f32x4(quads[0], quads[1], 0x44),
-                                        _mm512_shuffle_f32x4(quads[0], quads[1], 0xee));
-    // 128-bit lanes 0, 1: the first four twice; 2, 3: the others.
-    const __m512 eight = _mm512_max_ps(halves, _mm512_shuffle_f32x4(halves, halves, 0xb1));
-    return _mm512_shuffle_f32x4(eight, eight, 0x08);
+    const __m512 all[8] = {a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]};
+    return reduce8(all, [](__m512 x, __m512 y) __attribute__((always_inline)) { return _mm512_max_ps(x, y); });
   }
   // x * 2^n, whole n, rounded once.
   [[gnu::always_inline]] static V16 times_power(V16 x, V16 n) { return _mm512_scalef_ps(x, n); }
@@ -131,6 +122,15 @@ struct Avx512Lanes {
   }
   [[gnu::always_inline]] static std::int32_t ireduce_add(I16 a) {
     return _mm512_reduce_add_epi32(a);
+  }
+  // Of eight vectors, sum of the lanes of vector b in lane b; nothing in the lanes above.
+  [[gnu::always_inline]] static I16 ireduce_add8(const I16 (&a)[8]) {
+    __m512 all[8];
+    for (int i = 0; i < 8; ++i) all[i] = _mm512_castsi512_ps(a[i]);
+    const auto add = [](__m512 x, __m512 y) __attribute__((always_inline)) {
+      return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_castps_si512(y)));
+    };
+    return {_mm512_castps_si512(reduce8(all, add))};
   }
   [[gnu::always_inline]] static void store_i8(std::int8_t* p, I16 a) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
@@ -214,6 +214,21 @@ struct Avx512Lanes {
   }
 
  private:
+  // join() of the lanes of vector b in lane b, in any order.
+  template <class Join>
+  [[gnu::always_inline]] static __m512 reduce8(const __m512 (&a)[8], Join join) {
+    __m512 pairs[4], quads[2];
+    for (int i = 0; i < 4; ++i)  // lanes 2i, 2i+1 of four: x y x y
+      pairs[i] = join(_mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]), _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]));
+    for (int i = 0; i < 2; ++i)
+      quads[i] = join(_mm512_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], 0x44),
+                      _mm512_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], 0xee));
+    const __m512 halves = join(_mm512_shuffle_f32x4(quads[0], quads[1], 0x44),
+                               _mm512_shuffle_f32x4(quads[0], quads[1], 0xee));
+    // 128-bit lanes 0, 1: the first four twice; 2, 3: the others.
+    const __m512 eight = join(halves, _mm512_shuffle_f32x4(halves, halves, 0xb1));
+    return _mm512_shuffle_f32x4(eight, eight, 0x08);
+  }
   [[gnu::always_inline]] static __mmask16 lanes_below(std::size_t n) {
     return static_cast<__mmask16>((1u << n) - 1u);
   }
