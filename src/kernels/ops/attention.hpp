@@ -43,11 +43,15 @@ struct AttentionOps {
       Work work{args, first, rest < at_once ? rest : at_once};
       if (work.any_key()) {
         integer_k ? score_codes(work, integer_v) : score(work);
-        for (std::size_t r = 0; r < work.n_rows; ++r)
-          if (work.seen[r] != 0) integer_v ? AttentionShares<P>::soften(work, r) : soften(work, r);
-        integer_v ? Integer::weigh_values(work) : weigh_values(work);
-        for (std::size_t r = 0; r < work.n_rows; ++r)
-          if (work.seen[r] != 0) merge(work, r);
+        if (integer_v) {
+          AttentionShares<P>::soften(work);
+          Integer::weigh_values(work);
+        } else {
+          for (std::size_t r = 0; r < work.n_rows; ++r)
+            if (work.seen[r] != 0) soften(work, r);
+          weigh_values(work);
+        }
+        merge(work);
       }
     }
   }
@@ -84,10 +88,9 @@ struct AttentionOps {
   // with an empty state is exact), so tiles may be computed anywhere and folded in index order.
   static void merge_attention(const AttendState& state, const AttendState& tile,
                               std::size_t n_queries, std::size_t d_v) {
-    for (std::size_t i = 0; i < n_queries; ++i)
-      if (tile.sum[i] != 0.0f || tile.max[i] != -__builtin_inff())
-        merge_row(state, i, {tile.max[i], tile.sum[i], tile.o + i * tile.o_stride},
-                  (d_v + 15) / 16 * 16);
+    const TileRows rows{tile.max, tile.sum, tile.o, tile.o_stride, (d_v + 15) / 16 * 16};
+    merge_rows(state, 0, n_queries, rows,
+               [&](std::size_t i) { return tile.sum[i] != 0.0f || tile.max[i] != -__builtin_inff(); });
   }
 
   static void finish_attention(const AttendState& state, std::size_t n_queries, std::size_t d_v,
@@ -240,38 +243,54 @@ struct AttentionOps {
     return n;
   }
 
-  static void merge(const Work& work, std::size_t r) {
-    const AttendState& state = work.args.state;
-    const std::size_t query = work.first + r;
-    const TileRow tile{work.peak[r], work.total[r], work.o + r * work.v_width};
-    merge_row(state, query, tile, work.v_width);
-  }
-
-  struct TileRow {
-    float peak, total;
-    const float* o;
+  // A tile's results of some queries: of query i the peak and total of its scores, and its outputs from o + i *
+  // o_stride on.
+  struct TileRows {
+    const float *peak, *total, *o;
+    std::size_t o_stride, v_width;
   };
 
-  // state[query] <- merge(state[query], tile): the one place where softmax states meet.
-  static void merge_row(const AttendState& state, std::size_t query, const TileRow& tile,
-                        std::size_t v_width) {
-    const float before = state.max[query];
+  static void merge(const Work& work) {
+    const TileRows tile{work.peak, work.total, work.o, work.v_width, work.v_width};
+    merge_rows(work.args.state, work.first, work.n_rows, tile, [&](std::size_t r) { return work.seen[r] != 0; });
+  }
+
+  // state[first + i] <- merge(state[first + i], tile i) of the rows i < n with takes(i): the one place where softmax
+  // states meet. Sixteen rows' powers at once.
+  template <class Takes>
+  static void merge_rows(const AttendState& state, std::size_t first, std::size_t n, const TileRows& tile,
+                         Takes takes) {
+    for (std::size_t begin = 0; begin < n; begin += 16) {
+      const std::size_t some = n - begin < 16 ? n - begin : 16;
+      const V16 before = P::load_n(state.max + first + begin, some), peak = P::load_n(tile.peak + begin, some);
+      const V16 top = P::max(before, peak);
+      float tops[16], keep[16], gain[16];
+      P::store(tops, top);
+      P::store(keep, E::exp(P::sub(before, top)));
+      P::store(gain, E::exp(P::sub(peak, top)));
+      for (std::size_t i = 0; i < some; ++i)
+        if (takes(begin + i)) merge_row(state, first + begin + i, begin + i, tile, {tops[i], keep[i], gain[i]});
+    }
+  }
+
+  struct Factors {
+    float top, keep, gain;
+  };
+  static void merge_row(const AttendState& state, std::size_t query, std::size_t row, const TileRows& tile,
+                        const Factors& by) {
     float* o = state.o + query * state.o_stride;
-    if (before == -__builtin_inff()) {  // empty: the tile as it is, to the sign of its zeros
-      state.max[query] = tile.peak;
-      state.sum[query] = tile.total;
-      for (std::size_t c = 0; c < v_width; c += 16) P::store(o + c, P::load(tile.o + c));
+    const float* from = tile.o + row * tile.o_stride;
+    if (state.max[query] == -__builtin_inff()) {  // empty: the tile as it is, to the sign of its zeros
+      state.max[query] = tile.peak[row];
+      state.sum[query] = tile.total[row];
+      for (std::size_t c = 0; c < tile.v_width; c += 16) P::store(o + c, P::load(from + c));
       return;
     }
-    const float top = before > tile.peak ? before : tile.peak;
-    float factors[16] = {before - top, tile.peak - top};
-    P::store(factors, E::exp(P::load(factors)));
-    const float keep = factors[0], gain = factors[1];
-    state.max[query] = top;
-    state.sum[query] = __builtin_fmaf(tile.total, gain, state.sum[query] * keep);
-    for (std::size_t c = 0; c < v_width; c += 16) {
-      const V16 kept = P::mul(P::load(o + c), P::set(keep));
-      P::store(o + c, P::fma(P::load(tile.o + c), P::set(gain), kept));
+    state.max[query] = by.top;
+    state.sum[query] = __builtin_fmaf(tile.total[row], by.gain, state.sum[query] * by.keep);
+    for (std::size_t c = 0; c < tile.v_width; c += 16) {
+      const V16 kept = P::mul(P::load(o + c), P::set(by.keep));
+      P::store(o + c, P::fma(P::load(from + c), P::set(by.gain), kept));
     }
   }
 };

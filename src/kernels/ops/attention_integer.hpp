@@ -46,9 +46,10 @@ struct AttentionInteger {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
         score_rows<kScoreRows>(work, queries, {r, b, ahead}, n);
+        if (!work.any_in_part(r, n, b)) continue;
         for (std::size_t i = r; i < r + n; ++i)
           for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
-            if (work.keys[i][half] != kAllKeys && work.keys[i][half] != 0) work.hide(i, half);
+            if ((work.in_part[i] >> half & 1u) != 0) work.hide(i, half);
       }
     }
   }
@@ -126,13 +127,14 @@ struct AttentionInteger {
     const typename Queries::Part& part = queries.part(0);
     Sums<kRows> sum;
     dot_lines<kRows>(work, queries, part, at, first, sum);
-    for (std::size_t h = 0; h < kScoreHalves; ++h) {
-      const std::size_t half = 2 * at.block + first + h;
-      const V16 scale = work.scales(part.k_scales, half);
+    // Places and scales first: the compiler takes every store of a vector for one that may change what `work` holds.
+    float* out = work.score_of(at.row, 2 * at.block + first);
+    V16 scale[kScoreHalves];
+    for (std::size_t h = 0; h < kScoreHalves; ++h) scale[h] = work.scales(part.k_scales, 2 * at.block + first + h);
 #pragma GCC unroll 8
-      for (std::size_t r = 0; r < kRows; ++r)
-        P::store(work.score_of(at.row + r, half), P::mul(P::to_float(sum[r][h]), scale));
-    }
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t h = 0; h < kScoreHalves; ++h)
+        P::store(out + r * kTileTokens + h * kHalfBlock, P::mul(P::to_float(sum[r][h]), scale[h]));
   }
 
   // Scores of the latents -> with those of the rotated keys, in units of 1.

@@ -26,38 +26,51 @@ struct AttentionShares {
     return reinterpret_cast<std::byte*>(work.score_of(r, 0));
   }
 
-  // Scores of row r -> its peak, its sum, and the codes of its weights over its own scores.
-  static void soften(Work& work, std::size_t r) {
-    V16 peaks = P::set(-__builtin_inff());
-    for (std::size_t half = 0; half < kTileHalves; ++half)
-      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
-    const float peak = P::reduce_max(peaks);
-    work.peak[r] = peak * work.unit[r];
-    V16 largest[kTileBlocks];
-    weigh_keys(work, r, peak, largest);
-    float tops[16] = {}, inverse[16];
-    block_maxima(largest, tops);
-    const V16 top = P::load(tops), least = P::set(kSmallestWeight), codes = P::set(kCodes);
-    P::store(inverse, P::select_less(top, least, P::zero(), P::div(codes, P::max(least, top))));
-    P::store(tops, P::select_less(top, least, P::zero(), P::div(top, codes)));
-    const bool finite = work.total[r] == work.total[r] && (work.finite_values || weights_finite(work, r));
-    for (std::size_t b = 0; b < kTileBlocks; ++b) {
-      const bool seen = (work.seen[r] >> (2 * b) & 3u) != 0;
-      work.share_scale[r][b] = !seen ? 0.0f : finite ? tops[b] : __builtin_nanf("");  // times any codes
-      if (seen && finite) encode_block(work, r, b, inverse[b]);
+  // Scores of all rows -> their peaks, sums, and the codes of their weights over their own scores. Some rows at a time
+  // go through each step together: one row's steps wait for each other (its largest score, its sum, a division).
+  static void soften(Work& work) {
+    for (std::size_t first = 0; first < work.n_rows; first += kTogether) {
+      const std::size_t end = first + kTogether < work.n_rows ? first + kTogether : work.n_rows;
+      float top[kTogether][16] = {};  // largest weight of each block
+      for (std::size_t r = first; r < end; ++r) work.peak[r] = peak(work, r);
+      for (std::size_t r = first; r < end; ++r)
+        if (work.seen[r] != 0) weigh_keys(work, r, top[r - first]);
+      for (std::size_t r = first; r < end; ++r)
+        if (work.seen[r] != 0) encode(work, r, top[r - first]);
     }
   }
 
  private:
   static constexpr float kCodes = 249.0f;
   static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
+  static constexpr std::size_t kTogether = 4;       // 4 KiB of scores
 
-  // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block.
-  static void weigh_keys(Work& work, std::size_t r, float peak, V16 (&largest)[kTileBlocks]) {
+  // Largest score of a row that sees any key, in units of 1.
+  static float peak(const Work& work, std::size_t r) {
+    V16 peaks = P::set(-__builtin_inff());
+    for (std::size_t half = 0; half < kTileHalves; ++half)
+      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
+    return P::reduce_max(peaks);
+  }
+
+  // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block. The
+  // row's peak is in its unit on entry and in units of 1 after.
+  static void weigh_keys(Work& work, std::size_t r, float* top) {
+    V16 largest[kTileBlocks];
+    const bool whole = work.seen[r] == kAllHalves && work.finite_values;
+    const V16 sums = whole ? weigh_blocks<true>(work, r, largest) : weigh_blocks<false>(work, r, largest);
+    block_maxima(largest, top);
+    work.total[r] = P::reduce_add(sums);
+    work.peak[r] *= work.unit[r];
+  }
+
+  // kWhole: every half block has a key that the row sees, and all values are finite.
+  template <bool kWhole>
+  [[gnu::always_inline]] static V16 weigh_blocks(const Work& work, std::size_t r, V16 (&largest)[kTileBlocks]) {
     // Score - peak as an exponent of 2. Not 0, which would make a hidden key's score of -infinity NaN.
     constexpr float kLog2E = 1.44269504088896341f, kLeast = 1.17549435e-38f;
     const float unit = work.unit[r] * kLog2E, factor = unit < kLeast ? kLeast : unit;
-    const V16 scale = P::set(factor), offset = P::set(-peak * factor);
+    const V16 scale = P::set(factor), offset = P::set(-work.peak[r] * factor);
     V16 sums = P::zero();
     // Copies: the compiler takes every store of a vector for one that may change what `work` holds.
     const bool finite = work.finite_values;
@@ -68,20 +81,20 @@ struct AttentionShares {
     for (std::size_t b = 0; b < kTileBlocks; ++b) {
       V16 top = P::zero();
 #pragma GCC unroll 2
-      for (std::size_t half = 2 * b; half < 2 * b + 2; ++half) {
-        if (keys[half] == 0) continue;
-        float* at = row + half * kHalfBlock;
+      for (std::size_t half = 0; half < 2; ++half) {
+        if (!kWhole && keys[2 * b + half] == 0) continue;
+        float* at = row + (2 * b + half) * kHalfBlock;
         const V16 p = Exp<P>::exp2_weight(P::fma(P::load(at), scale, offset));
         sums = P::add(sums, p);
         const auto* v_scales = reinterpret_cast<const float*>(blocks[b] + scales);
-        V16 weight = P::mul(p, P::load(v_scales + half % 2 * kHalfBlock));
-        if (!finite) weight = seen_only(keys[half], weight);
+        V16 weight = P::mul(p, P::load(v_scales + half * kHalfBlock));
+        if (!kWhole && !finite) weight = seen_only(keys[2 * b + half], weight);
         P::store(at, weight);
         top = P::max(top, weight);
       }
       largest[b] = top;
     }
-    work.total[r] = P::reduce_add(sums);
+    return sums;
   }
 
   // What lies in slots that the row does not see may be infinite or NaN: 0 times it is not 0.
@@ -105,6 +118,20 @@ struct AttentionShares {
       P::store(tops, P::reduce_max8(largest));
     } else {
       for (std::size_t b = 0; b < kTileBlocks; ++b) tops[b] = P::reduce_max(largest[b]);
+    }
+  }
+
+  // Weights of a row -> codes and their scales.
+  static void encode(Work& work, std::size_t r, float* top) {
+    float inverse[16];
+    const V16 largest = P::load(top), least = P::set(kSmallestWeight), codes = P::set(kCodes);
+    P::store(inverse, P::select_less(largest, least, P::zero(), P::div(codes, P::max(least, largest))));
+    P::store(top, P::select_less(largest, least, P::zero(), P::div(largest, codes)));
+    const bool finite = work.total[r] == work.total[r] && (work.finite_values || weights_finite(work, r));
+    for (std::size_t b = 0; b < kTileBlocks; ++b) {
+      const bool seen = (work.seen[r] >> (2 * b) & 3u) != 0;
+      work.share_scale[r][b] = !seen ? 0.0f : finite ? top[b] : __builtin_nanf("");  // times any codes
+      if (seen && finite) encode_block(work, r, b, inverse[b]);
     }
   }
 

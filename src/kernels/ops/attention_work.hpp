@@ -12,6 +12,7 @@ namespace quern::kernels {
 inline constexpr std::size_t kHalfBlock = 16;
 inline constexpr std::size_t kTileHalves = kTileTokens / kHalfBlock;
 inline constexpr std::uint32_t kAllKeys = 0xffff;  // of a half block
+inline constexpr std::uint32_t kAllHalves = (1u << kTileHalves) - 1u;
 
 template <class P>
 struct AttentionWork {
@@ -22,6 +23,7 @@ struct AttentionWork {
   std::size_t q_stride;
   std::uint16_t keys[kAttendQueries][kTileHalves];    // bit per key of a half block: the row sees it
   std::uint32_t seen[kAttendQueries];                 // bit per half block with any such key
+  std::uint32_t in_part[kAttendQueries];              // bit per half block with such keys and others
   float unit[kAttendQueries];                         // what the row's stored scores are still to be multiplied by
   float peak[kAttendQueries], total[kAttendQueries];  // the tile's max, in that unit already, and sum
   float share_scale[kAttendQueries][kTileBlocks];     // of int8 weights (attention_integer.hpp)
@@ -39,6 +41,8 @@ struct AttentionWork {
     if (a.layout->v_type == CacheType::int8) finite_values = scales_finite();
     for (std::size_t r = 0; r < n; ++r) {
       unit[r] = 1.0f;
+      peak[r] = -__builtin_inff();
+      total[r] = 0.0f;
       mark_keys(r);
     }
   }
@@ -67,6 +71,12 @@ struct AttentionWork {
     const std::byte* line = args.blocks[half / 2] + offset;
     return P::load(reinterpret_cast<const float*>(line) + half % 2 * kHalfBlock);
   }
+  // The same of half blocks that a row sees in part.
+  bool any_in_part(std::size_t r, std::size_t n, std::size_t block) const {
+    std::uint32_t any = 0;
+    for (std::size_t i = 0; i < n; ++i) any |= in_part[r + i];
+    return (any >> (2 * block) & 3u) != 0;
+  }
   // Scores that the row must not see, to -infinity.
   void hide(std::size_t r, std::size_t half) const {
     float* out = score_of(r, half);
@@ -89,29 +99,37 @@ struct AttentionWork {
   }
   void mark_keys(std::size_t r) {
     const std::size_t begin = args.begin[first + r], end = args.end[first + r];
-    seen[r] = 0;
+    seen[r] = in_part[r] = 0;
     const bool whole = args.n_blocks == kTileBlocks && args.selected == nullptr && begin <= args.first_key &&
                        args.first_key + kTileTokens <= end;
     if (whole) {  // most tiles of a long prompt
       for (std::size_t half = 0; half < kTileHalves; ++half) keys[r][half] = kAllKeys;
-      seen[r] = (1u << kTileHalves) - 1u;
+      seen[r] = kAllHalves;
       return;
     }
-    for (std::size_t half = 0; half < kTileHalves; ++half) {
-      const std::size_t key = args.first_key + half * kHalfBlock;
-      std::uint32_t mask = half < 2 * args.n_blocks
-                               ? below(end, key) & (~below(begin, key) | below(args.sinks, key))
-                               : 0u;
-      if (args.selected != nullptr && mask != 0)
-        mask &= args.selected[first + r][key / 32] >> (key % 32) & kAllKeys;
-      keys[r][half] = static_cast<std::uint16_t>(mask);
-      seen[r] |= std::uint32_t{mask != 0} << half;
+    const std::size_t written = args.first_key + args.n_blocks * kBlockTokens, last = end < written ? end : written;
+    for (std::size_t four = 0; four < kTileHalves; four += 4) {
+      const std::size_t key = args.first_key + four * kHalfBlock;
+      std::uint64_t mask = below(last, key) & (~below(begin, key) | below(args.sinks, key));
+      if (args.selected != nullptr && mask != 0) mask &= selected(r, key);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto of_half = static_cast<std::uint16_t>(mask >> (kHalfBlock * i));
+        keys[r][four + i] = of_half;
+        seen[r] |= std::uint32_t{of_half != 0} << (four + i);
+        in_part[r] |= std::uint32_t{of_half != 0 && of_half != kAllKeys} << (four + i);
+      }
     }
   }
-  // Bits of the keys key..key+15 that are less than limit.
-  static std::uint32_t below(std::size_t limit, std::size_t key) {
+  // Bits of the keys key..key+63 that are less than limit.
+  static std::uint64_t below(std::size_t limit, std::size_t key) {
     if (limit <= key) return 0;
-    return limit - key >= kHalfBlock ? kAllKeys : (1u << (limit - key)) - 1u;
+    return limit - key >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (limit - key)) - 1u;
+  }
+  // Of those keys the ones that are selected, as far as the query's words reach.
+  std::uint64_t selected(std::size_t r, std::size_t key) const {
+    const std::uint32_t* words = args.selected[first + r] + key / 32;
+    const bool two = key + 32 < args.end[first + r];
+    return words[0] | std::uint64_t{two ? words[1] : 0} << 32;
   }
 };
 
