@@ -47,10 +47,18 @@ struct AttentionShares {
 
   // Largest score of a row that sees any key, in units of 1.
   static float peak(const Work& work, std::size_t r) {
-    V16 peaks = P::set(-__builtin_inff());
-    for (std::size_t half = 0; half < kTileHalves; ++half)
-      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
-    return P::reduce_max(peaks);
+    const float* row = work.score_of(r, 0);
+    V16 peaks[2] = {P::set(-__builtin_inff()), P::set(-__builtin_inff())};
+    if (work.seen[r] == kAllHalves) {
+#pragma GCC unroll 8
+      for (std::size_t b = 0; b < kTileBlocks; ++b)
+        for (std::size_t half = 0; half < 2; ++half)
+          peaks[half] = P::max(P::load(row + (2 * b + half) * kHalfBlock), peaks[half]);
+    } else {
+      for (std::size_t half = 0; half < kTileHalves; ++half)
+        if (work.keys[r][half] != 0) peaks[half % 2] = P::max(P::load(row + half * kHalfBlock), peaks[half % 2]);
+    }
+    return P::reduce_max(P::max(peaks[0], peaks[1]));
   }
 
   // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block. The
@@ -128,19 +136,26 @@ struct AttentionShares {
     P::store(inverse, P::select_less(largest, least, P::zero(), P::div(codes, P::max(least, largest))));
     P::store(top, P::select_less(largest, least, P::zero(), P::div(largest, codes)));
     const bool finite = work.total[r] == work.total[r] && (work.finite_values || weights_finite(work, r));
+    if (finite && work.seen[r] == kAllHalves) {
+      for (std::size_t b = 0; b < kTileBlocks; ++b) work.share_scale[r][b] = top[b];
+#pragma GCC unroll 8
+      for (std::size_t b = 0; b < kTileBlocks; ++b) encode_block<true>(work, r, b, inverse[b]);
+      return;
+    }
     for (std::size_t b = 0; b < kTileBlocks; ++b) {
       const bool seen = (work.seen[r] >> (2 * b) & 3u) != 0;
       work.share_scale[r][b] = !seen ? 0.0f : finite ? top[b] : __builtin_nanf("");  // times any codes
-      if (seen && finite) encode_block(work, r, b, inverse[b]);
+      if (seen && finite) encode_block<false>(work, r, b, inverse[b]);
     }
   }
 
   // Weights of a block -> codes. They replace the row's first scores, which are read before.
+  template <bool kWhole>
   static void encode_block(const Work& work, std::size_t r, std::size_t b, float inverse) {
     I16 codes[2];
     for (std::size_t h = 0; h < 2; ++h) {
       V16 weight = P::zero();
-      if (work.keys[r][2 * b + h] != 0) weight = P::load(work.score_of(r, 2 * b + h));
+      if (kWhole || work.keys[r][2 * b + h] != 0) weight = P::load(work.score_of(r, 2 * b + h));
       codes[h] = P::iadd(P::to_int(P::mul(weight, P::set(inverse))), P::iset(-kOffset));
     }
     store_codes(of(work, r) + b * kBlockTokens, codes);
