@@ -41,7 +41,7 @@ class AttentionAhead {
         first_ = second_;
         second_ = Range{};
       }
-      __builtin_prefetch(first_.at, 0, 2);  // into L2: a tile of keys and one of values are more than L1
+      __builtin_prefetch(first_.at, 0, 1);  // into L2: a tile of keys and one of values are more than L1
       first_.at += kLine;
     }
   }
