@@ -49,7 +49,7 @@ if(TARGET test_kernels)
   endif()
 endif()
 # Speed of the kernels and of the thread pool; by hand: ninja kernel_bench && ./kernel_bench
-foreach(bench kernel_bench attention_bench pool_bench)
+foreach(bench kernel_bench attention_bench pool_bench port_bench)
   add_executable(${bench} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/${bench}.cpp)
   target_link_libraries(${bench} PRIVATE quern_kernels quern_warnings)
   target_include_directories(${bench} PRIVATE ${PROJECT_SOURCE_DIR}/tests)

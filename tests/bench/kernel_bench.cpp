@@ -1,6 +1,6 @@
 // Speed of the matrix products, by format and ISA, beside what this CPU can do: GEMV (one token) in
-// GB/s of weights from memory and from L2, GEMM in GOP/s (2 per multiply-add). One thread. Not run
-// by ctest.
+// GB/s of weights from memory and from L2, GEMM in GOP/s (2 per multiply-add), of that the tile alone (64 rows and 256
+// columns in L1), and what the expansion of the weights takes of the GEMM's time. One thread. Not run by ctest.
 //   kernel_bench [ISA ...] [--formats q4,q8] [--mib 300] [--seconds 0.4]
 #include <algorithm>
 #include <cstdio>
@@ -147,6 +147,21 @@ bool wanted(const std::vector<std::string>& list, std::string_view name) {
   return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
+// The tile alone, and the share of the expansion at 32 and 512 tokens: what a GEMM costs beyond its share per token.
+void print_parts(const Kernels& kernels, const quant::FormatTraits& format, const Options& options) {
+  const auto seconds = [&](std::size_t rows, std::size_t columns, std::size_t tokens) {
+    Problem p(format, rows, columns, tokens);
+    const std::function<void()> run = p.runner(kernels);
+    return median_seconds(options.seconds, run);
+  };
+  constexpr double kFew = 96, kMany = 480, kTileOperations = 2.0 * 64 * 256 * kMany;  // whole tiles of any ISA
+  std::printf(" %8.1f", kTileOperations / seconds(64, 256, static_cast<std::size_t>(kMany)) * 1e-9);
+  const double few = seconds(1024, 2048, static_cast<std::size_t>(kFew));
+  const double token = (seconds(1024, 2048, static_cast<std::size_t>(kMany)) - few) / (kMany - kFew);
+  const double expansion = std::max(0.0, few - kFew * token);
+  for (const double tokens : {32.0, 512.0}) std::printf(" %5.1f %%", 100 * expansion / (expansion + tokens * token));
+}
+
 void bench_format(const Kernels& kernels, const quant::FormatTraits& format,
                   const Options& options) {
   constexpr std::size_t kColumns = 2048;
@@ -164,6 +179,7 @@ void bench_format(const Kernels& kernels, const quant::FormatTraits& format,
     std::printf(" %8.1f",
                 p.operations() / median_seconds(options.seconds, p.runner(kernels)) * 1e-9);
   }
+  print_parts(kernels, format, options);
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -198,9 +214,10 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   print_machine(select_kernels(), options.mib * 1048576, options.seconds);
-  std::printf("%-11s %-5s %8s %8s   GEMM 1024 x 2048, GOP/s by tokens\n", "", "", "GB/s", "GB/s");
-  std::printf("%-11s %-5s %8s %8s %8s %8s %8s %8s %8s %8s\n", "ISA", "type", "memory", "L2", "2",
-              "4", "8", "16", "64", "512");
+  std::printf("%-11s %-5s %8s %8s   %-52s %8s   %s\n", "", "", "GB/s", "GB/s",
+              "GEMM 1024 x 2048, GOP/s by tokens", "tile", "expansion by tokens");
+  std::printf("%-11s %-5s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "ISA", "type", "memory", "L2",
+              "2", "4", "8", "16", "64", "512", "in L1", "32", "512");
   for (const IsaInfo& isa : all_isas()) {
     if (!isa.supported || !wanted(options.isas, isa.name)) continue;
     if (options.isas.empty() && isa.name == "scalar") continue;  // slow: only when named
