@@ -48,9 +48,37 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& value, Ready ready) {
 // A worker's part in a job: the job's number and what became of the part.
 enum Part : std::uint32_t { open, taken, done };
 constexpr std::uint32_t kPartBits = 2;
+constexpr std::size_t kMostChunks = std::size_t{1} << 24;
 constexpr std::uint32_t part_of(std::uint32_t job, Part part) { return job << kPartBits | part; }
 
 }  // namespace
+
+// The chunks of a job that one thread begins with, from the first on; a thread that has ended its own takes the last of
+// another's. So a thread goes through memory in order, and what it asked for beyond the end of a chunk is its own.
+class alignas(64) Share {
+ public:
+  void set(std::uint32_t first, std::uint32_t end) { range_.store(pack(first, end), std::memory_order_relaxed); }
+  bool take_first(std::uint32_t& chunk) {
+    return take([&](std::uint32_t& first, std::uint32_t&) { chunk = first++; });
+  }
+  bool take_last(std::uint32_t& chunk) {
+    return take([&](std::uint32_t&, std::uint32_t& end) { chunk = --end; });
+  }
+
+ private:
+  static constexpr std::uint64_t pack(std::uint32_t first, std::uint32_t end) { return std::uint64_t{first} << 32 | end; }
+  template <class Change>
+  bool take(Change change) {
+    std::uint64_t range = range_.load(std::memory_order_relaxed);
+    for (;;) {
+      auto first = static_cast<std::uint32_t>(range >> 32), end = static_cast<std::uint32_t>(range);
+      if (first >= end) return false;
+      change(first, end);
+      if (range_.compare_exchange_weak(range, pack(first, end), std::memory_order_relaxed)) return true;
+    }
+  }
+  std::atomic<std::uint64_t> range_{0};
+};
 
 // One job at a time. A worker that takes its part before the caller has run out of items joins in; one that is
 // late, since its core serves another process, finds its part taken and is not waited for.
@@ -65,22 +93,31 @@ struct ThreadPool::State {
 
   RangeFunction* function = nullptr;
   std::size_t n_items = 0, grain = 1, n_threads = 1;
-  alignas(64) std::atomic<std::size_t> next{0};
   alignas(64) std::atomic<std::uint32_t> job{0};
   std::atomic<bool> stop{false};
   std::vector<std::thread> workers;
-  std::vector<Seat> seats;  // of the workers, the caller has none
+  std::vector<Seat> seats;    // of the workers, the caller has none
+  std::vector<Share> shares;  // of the caller and the workers
 
-  void run_chunk(std::size_t chunk, std::size_t thread) {
-    const std::size_t begin = chunk * grain;
-    if (begin < n_items) (*function)(begin, std::min(begin + grain, n_items), thread);
+  // Chunks to all, in order. `grain` grows where there would be more than a share can count.
+  void deal() {
+    grain = std::max(grain, n_items / kMostChunks + 1);
+    const std::size_t n_chunks = (n_items + grain - 1) / grain, n_shares = shares.size();
+    for (std::size_t i = 0; i < n_shares; ++i)
+      shares[i].set(static_cast<std::uint32_t>(i * n_chunks / n_shares),
+                    static_cast<std::uint32_t>((i + 1) * n_chunks / n_shares));
   }
 
-  // A thread's first chunk is its own, so that it meets the same rows from token to token; the rest is dynamic.
+  // A thread's own share, then what is left of the others', nearest first.
   void work(std::size_t thread) {
-    run_chunk(thread, thread);
-    for (std::size_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < n_items;)
-      (*function)(begin, std::min(begin + grain, n_items), thread);
+    std::uint32_t chunk = 0;
+    while (shares[thread].take_first(chunk)) run_chunk(chunk, thread);
+    for (std::size_t i = 1; i < shares.size(); ++i)
+      while (shares[(thread + i) % shares.size()].take_last(chunk)) run_chunk(chunk, thread);
+  }
+  void run_chunk(std::size_t chunk, std::size_t thread) {
+    const std::size_t begin = chunk * grain;
+    (*function)(begin, std::min(begin + grain, n_items), thread);
   }
 
   void worker(std::size_t thread) {
@@ -100,13 +137,10 @@ struct ThreadPool::State {
     job.notify_all();
   }
 
-  // What workers that did not come left behind is done here; the others are waited for.
+  // Workers that did not come are no longer wanted, their share is done; the others are waited for.
   void finish(std::uint32_t number) {
-    for (std::size_t i = 0; i < seats.size(); ++i) {
-      if (!seats[i].take(number)) continue;
-      run_chunk(i + 1, 0);
-      seats[i].part.store(part_of(number, done), std::memory_order_relaxed);
-    }
+    for (Seat& seat : seats)
+      if (seat.take(number)) seat.part.store(part_of(number, done), std::memory_order_relaxed);
     for (const Seat& seat : seats)
       wait_until(seat.part, [&](std::uint32_t part) { return part == part_of(number, done); });
   }
@@ -139,6 +173,7 @@ ThreadPool::ThreadPool(std::size_t n_threads, std::size_t n_running) : state_(st
   state_->n_threads = n_threads;
   const std::size_t n_workers = std::min(n_threads, n_running) - 1;
   state_->seats = std::vector<State::Seat>(n_workers);
+  state_->shares = std::vector<Share>(n_workers + 1);
   try {
     const SignalsBlocked blocked;
     for (std::size_t i = 1; i <= n_workers; ++i)
@@ -172,7 +207,7 @@ void ThreadPool::parallel_for(std::size_t n_items, std::size_t grain, RangeFunct
   state.function = &function;
   state.n_items = n_items;
   state.grain = grain;
-  state.next.store((state.seats.size() + 1) * grain, std::memory_order_relaxed);
+  state.deal();
   const std::uint32_t number = state.job.load(std::memory_order_relaxed) + 1;
   for (State::Seat& seat : state.seats) seat.part.store(part_of(number, open), std::memory_order_relaxed);
   state.announce();

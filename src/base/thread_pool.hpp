@@ -38,8 +38,9 @@ class ThreadPool {
 
   std::size_t n_threads() const;
 
-  // Calls function over disjoint ranges that cover [0, n_items), each of at most `grain` items (>= 1):
-  // a static first chunk per thread, then dynamic ones. Returns when all are done (one barrier).
+  // Calls function over disjoint ranges that cover [0, n_items), each of at most `grain` items (>= 1; more where there
+  // are over 2^24 of them): to each thread an equal part of them in order; one that has ended its own helps the others
+  // from the end. Returns when all are done (one barrier).
   // A thread that is late because its core serves another process is not waited for, only one with an item in work.
   // No allocation, no lock. The callable must not throw. `thread` is in [0, n_threads).
   void parallel_for(std::size_t n_items, std::size_t grain, RangeFunction function);

@@ -259,10 +259,11 @@ void attend_by_tile(Step& step, const Job& job) {
     const QueryBlock block = block_of(item / n_tiles);
     return tile_at(step, op, block, item % n_tiles * kTileTokens, keys_of(op, *block.run));
   };
+  const std::size_t n_items = n_runs * n_groups * n_tiles;
   auto tiles = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     Tile tile = tile_of(begin);
     for (std::size_t item = begin; item < end; ++item) {
-      const Tile next = item + 1 < end ? tile_of(item + 1) : Tile{};
+      const Tile next = item + 1 < n_items ? tile_of(item + 1) : Tile{};  // most often this thread's too
       const QueryBlock block = block_of(item / n_tiles);
       const AttentionScratch& scratch = step.scratch.attention[thread];
       prepare_queries(job, block, scratch);
@@ -275,7 +276,6 @@ void attend_by_tile(Step& step, const Job& job) {
   };
   // Tiles of one thread follow each other, so that the next is fetched meanwhile; a thread has several turns.
   constexpr std::size_t kTurns = 4;
-  const std::size_t n_items = n_runs * n_groups * n_tiles;
   step.pool.parallel_for(n_items, std::max<std::size_t>(1, n_items / (kTurns * step.pool.n_threads())), tiles);
   auto fold = [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t pair = begin; pair < end; ++pair) {

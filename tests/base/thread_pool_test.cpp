@@ -73,3 +73,38 @@ TEST_CASE("the default number of threads is at least one") {
   CHECK(default_thread_count() >= 1);
   CHECK(usable_cpus() >= default_thread_count());
 }
+
+TEST_CASE("a thread goes through its part in order, and through another's from the end") {
+  constexpr std::size_t kItems = 1000, kGrain = 10, kThreads = 4;
+  ThreadPool pool(kThreads, kThreads);
+  std::size_t helped = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::size_t> begins[kThreads];
+    auto work = [&](std::size_t begin, std::size_t, std::size_t thread) {
+      begins[thread].push_back(begin);
+      for (volatile int i = 0; i < (thread == 1 ? 2000 : 20);) i = i + 1;  // one is slow: the others help
+    };
+    pool.parallel_for(kItems, kGrain, work);
+    constexpr std::size_t kPart = kItems / kThreads;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+      const std::vector<std::size_t>& order = begins[thread];
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        const bool own = order[i] / kPart == thread;
+        const bool same_part = i > 0 && order[i] / kPart == order[i - 1] / kPart;
+        helped += own ? 0 : 1;
+        if (own) REQUIRE(order[i] == thread * kPart + i * kGrain);
+        if (!own && same_part) REQUIRE(order[i] < order[i - 1]);
+      }
+    }
+  }
+  CHECK(helped > 0);
+}
+
+TEST_CASE("loops of more items than chunks can be numbered cover them all") {
+  ThreadPool pool(2, 2);
+  constexpr std::size_t kItems = (std::size_t{1} << 40) + 3;
+  std::atomic<std::size_t> sum = 0;
+  auto work = [&](std::size_t begin, std::size_t end, std::size_t) { sum += end - begin; };
+  pool.parallel_for(kItems, std::size_t{1} << 8, work);  // 2^32 chunks of that grain
+  CHECK(sum == kItems);
+}
