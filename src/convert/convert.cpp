@@ -149,7 +149,7 @@ Job plan(const fs::path& source, const ConvertOptions& options) {
   job.report.contract.source_json =
       source_text(source, *job.checkpoint, job.recipe, options, resolved);
   contract::validate(job.report.contract, job.checkpoint->where());
-  job.report.file_bytes = job.tensor_bytes;
+  job.report.file_bytes = job.tensor_bytes + job.tokenizer.tables.size();
   return job;
 }
 

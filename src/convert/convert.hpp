@@ -50,7 +50,7 @@ struct ConvertReport {
   std::string policy;  // one line
   std::vector<TensorPlan> tensors;
   std::vector<RoleReport> roles;  // in the order of the forward pass
-  std::uint64_t file_bytes = 0;   // of model.quern; in a dry run of its tensors
+  std::uint64_t file_bytes = 0;   // of model.quern; in a dry run but for its directory
   double bits_per_weight = 0;     // over matrices
   std::vector<std::string> notices;
 };

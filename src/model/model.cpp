@@ -24,6 +24,10 @@ ModelPaths resolve_model_path(const std::filesystem::path& path) {
     base::reject(
         path.string(), "not a quern model", path.filename().string(),
         "a directory, model.quern or model.json; quern-convert makes them from a checkpoint");
+  if (directory && !std::filesystem::exists(paths.directory / "model.json", ignored) &&
+      !std::filesystem::exists(paths.directory / "model.quern", ignored))
+    base::reject(base::printable(path.string()), "not a quern model", "a directory without model.quern and model.json",
+                 "those two; quern-convert makes them from a checkpoint");
   paths.weights = !directory && extension == ".quern" ? path : paths.directory / "model.quern";
   paths.contract = !directory && extension == ".json" ? path : paths.directory / "model.json";
   return paths;

@@ -1,5 +1,7 @@
 // troff in the man macros, and Markdown.
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "manual.hpp"
@@ -64,14 +66,22 @@ constexpr const char* kTail =
     ".TP\n\\fBQUERN_CONFIG\\fR\nThe configuration file; empty: none.\n"
     ".TP\n\\fBQUERN_ISA\\fR\nThe instruction set, where \\fB\\-\\-isa\\fR does not name one.\n"
     ".SH FILES\n.TP\n\\fI~/.config/quern/config.toml\\fR\nDefaults of options, a section per command.\n"
-    ".SH EXIT STATUS\n0 done, 1 some items failed, 2 usage, 3 input rejected, 4 environment, 70 internal. A signal that "
+    ".SH EXIT STATUS\n0 done, 1 some items or a check failed, 2 usage, 3 input rejected, 4 environment, 70 internal. A signal that "
     "ended it is raised again.\n";
+
+// What `whatis` shows: one line, to the end of the first sentence or clause.
+std::string first_sentence(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  for (const std::string_view end : {". ", "; ", ": "}) text = text.substr(0, text.find(end));
+  if (!text.empty() && text.back() == '.') text.pop_back();
+  return text;
+}
 
 }  // namespace
 
 std::string man_page(const CommandText& command, const ProgramText& program) {
   std::string out = title(command, program);
-  out += ".SH NAME\n" + roff(command.full_name('-')) + " \\- " + roff(command.help.substr(0, command.help.find('\n'))) + "\n";
+  out += ".SH NAME\n" + roff(command.full_name('-')) + " \\- " + roff(first_sentence(command.help)) + "\n";
   out += synopsis(command) + ".SH DESCRIPTION\n" + roff(command.help) + "\n.SH OPTIONS\n";
   for (const OptionText& option : command.options) out += man_option(option);
   if (!command.footer.empty()) out += ".SH NOTES\n.nf\n" + roff(command.footer) + "\n.fi\n";

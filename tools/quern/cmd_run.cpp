@@ -53,7 +53,7 @@ std::vector<std::int32_t> prompt_ids(const LoadedModel& loaded, const RunOptions
     base::reject(prompt.system ? prompt.name : "--system",
                  options.raw ? "a raw prompt has no place for a system message"
                              : "the model has no chat template for a system message",
-                 {}, options.raw ? "no -no-cnv" : "one of --chat-template and --chat-template-file");
+                 {}, options.raw ? "a chat, without -no-cnv" : "one of --chat-template and --chat-template-file");
   std::vector<std::int32_t> ids;
   if (format != nullptr) {
     std::vector<chat::Message> messages;

@@ -11,6 +11,7 @@ void add_eval_options(CLI::App& app, EvalOptions& options) {
   };
   add_model_options(app, options.model);
   add_cache_options(app, options.model);
+  app.get_option("--ctx-size")->description("tokens of a window (512, more with --depth)");
   app.add_option("-f,--file", options.file, "a text: perplexity (- for standard input)");
   app.add_option("--ids-file", options.ids_file, "token ids instead of a text, separated by white space");
   size("--chunks", options.chunks, std::size_t{1} << 30, "windows of the text at most (all)");

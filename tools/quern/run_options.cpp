@@ -111,7 +111,7 @@ void settle_run_options(RunOptions& options) {
   if (!options.system_file.empty()) options.system = read_input(options.system_file);
   options.ids_file = options.prompts.ids_file;
   if (options.wants_scores() && !options.json())
-    base::usage_error("--logprobs", "go into JSON: add --output json or --output jsonl");
+    base::usage_error("--logprobs, --top-logprobs", "go into JSON: add --output json or --output jsonl");
   settle_speculation(options.speculation);
   if (options.echo && options.output == "ids") base::usage_error("--echo", "has no place in --output ids");
 }
