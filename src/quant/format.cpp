@@ -58,12 +58,12 @@ void encode_panel(const FormatTraits& format, const float* values, std::size_t s
 
 void decode_row(const FormatTraits& format, const std::byte* panel, std::size_t row_in_panel,
                 std::size_t columns, float* values) {
-  float block[kPanelRows * kSuperColumns];
+  float row[kSuperColumns];  // with the padding
   for (std::size_t begin = 0; begin < columns; begin += kSuperColumns) {
     const std::size_t width = std::min(kSuperColumns, columns - begin);
     const std::size_t padded = padded_columns(format, width);
-    format.decode(panel, padded, block, kSuperColumns);
-    std::copy_n(block + row_in_panel * kSuperColumns, width, values + begin);
+    format.decode_row(panel, padded, row_in_panel, row);
+    std::copy_n(row, width, values + begin);
     panel += format.super_block_bytes(padded);
   }
 }

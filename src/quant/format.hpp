@@ -69,6 +69,8 @@ struct FormatTraits {
   // weight (scale * code rounded once to float).
   void (*decode)(const std::byte* super_block, std::size_t columns, float* values,
                  std::size_t stride);
+  // One row of it -> values [columns]: the same numbers.
+  void (*decode_row)(const std::byte* super_block, std::size_t columns, std::size_t row, float* values);
 };
 
 // Geometry of a whole matrix in a format.

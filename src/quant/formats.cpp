@@ -1,8 +1,22 @@
 #include "quant/formats.hpp"
 
+#include <algorithm>
+
 namespace quern::quant {
 
 namespace {
+
+// Formats that are read a row at a time, embeddings above all, have a row of their own; others decode all sixteen.
+template <class F>
+void decode_row_of(const std::byte* super_block, std::size_t columns, std::size_t row, float* values) {
+  if constexpr (requires { F::decode_row(super_block, columns, row, values); }) {
+    F::decode_row(super_block, columns, row, values);
+  } else {
+    float block[kPanelRows * kSuperColumns];
+    F::decode(super_block, columns, block, kSuperColumns);
+    std::copy_n(block + row * kSuperColumns, columns, values);
+  }
+}
 
 template <class F>
 constexpr FormatTraits traits_of() {
@@ -14,7 +28,8 @@ constexpr FormatTraits traits_of() {
           .foreign = F::kForeign,
           .super_block_bytes = F::super_block_bytes,
           .encode = F::encode,
-          .decode = F::decode};
+          .decode = F::decode,
+          .decode_row = decode_row_of<F>};
 }
 
 template <class List>
@@ -35,7 +50,8 @@ constexpr FormatTraits kRowsF32 = {.id = FormatId::rows_f32,
                                    .foreign = false,
                                    .super_block_bytes = nullptr,
                                    .encode = nullptr,
-                                   .decode = nullptr};
+                                   .decode = nullptr,
+                                   .decode_row = nullptr};
 
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -69,20 +69,11 @@ void store_block(const GroupedBlock& block, std::size_t columns, std::byte* out)
 }
 
 template <class F>
-void load_block(const std::byte* in, std::size_t columns, GroupedBlock& block) {
-  const std::size_t groups = columns / kGroupColumns;
-  for (std::size_t row = 0; row < kPanelRows; ++row)
-    for (std::size_t k = 0; k < columns; ++k) {
-      unsigned code = get_bits(in[nibble_byte(row, k)], nibble_shift(k), 15);
-      if constexpr (kHasHighBits<F>)
-        code |= get_bits(in[F::high_bits_offset(columns) + high_bit_byte(row, k)],
-                         high_bit_shift(row, k), 1)
-                << 4;
-      block.codes[row][k] = static_cast<std::uint8_t>(code);
-    }
-  std::memcpy(block.scales, in + F::scales_offset(columns), groups * sizeof block.scales[0]);
-  if constexpr (F::kHasMinimum)
-    std::memcpy(block.minima, in + F::minima_offset(columns), groups * sizeof block.minima[0]);
+unsigned load_code(const std::byte* in, std::size_t columns, std::size_t row, std::size_t k) {
+  unsigned code = get_bits(in[nibble_byte(row, k)], nibble_shift(k), 15);
+  if constexpr (kHasHighBits<F>)
+    code |= get_bits(in[F::high_bits_offset(columns) + high_bit_byte(row, k)], high_bit_shift(row, k), 1) << 4;
+  return code;
 }
 
 }  // namespace quern::quant

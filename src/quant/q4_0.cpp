@@ -17,4 +17,8 @@ void Q4_0::decode(const std::byte* super_block, std::size_t columns, float* valu
   decode_grouped<Q4_0>(super_block, columns, values, stride, kZero);
 }
 
+void Q4_0::decode_row(const std::byte* super_block, std::size_t columns, std::size_t row, float* values) {
+  decode_grouped_row<Q4_0>(super_block, columns, row, values, kZero);
+}
+
 }  // namespace quern::quant

@@ -64,6 +64,7 @@ struct Q5_0 {
                      const float* importance, std::byte* super_block);
   static void decode(const std::byte* super_block, std::size_t columns, float* values,
                      std::size_t stride);
+  static void decode_row(const std::byte* super_block, std::size_t columns, std::size_t row, float* values);
 };
 
 }  // namespace quern::quant

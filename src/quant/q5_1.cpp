@@ -17,4 +17,8 @@ void Q5_1::decode(const std::byte* super_block, std::size_t columns, float* valu
   decode_grouped<Q5_1>(super_block, columns, values, stride, 0);
 }
 
+void Q5_1::decode_row(const std::byte* super_block, std::size_t columns, std::size_t row, float* values) {
+  decode_grouped_row<Q5_1>(super_block, columns, row, values, 0);
+}
+
 }  // namespace quern::quant

@@ -86,15 +86,18 @@ void Q8::encode(const float* values, std::size_t stride, std::size_t columns, co
 
 void Q8::decode(const std::byte* super_block, std::size_t columns, float* values,
                 std::size_t stride) {
+  for (std::size_t row = 0; row < kPanelRows; ++row) decode_row(super_block, columns, row, values + row * stride);
+}
+
+void Q8::decode_row(const std::byte* super_block, std::size_t columns, std::size_t row, float* values) {
   const std::byte* scales = super_block + scales_offset(columns);
-  for (std::size_t row = 0; row < kPanelRows; ++row)
-    for (std::size_t begin = 0; begin < columns; begin += kGroupColumns) {
-      base::F16 bits;
-      std::memcpy(&bits, scales + (begin / kGroupColumns * kPanelRows + row) * 2, 2);
-      const float scale = base::f16_to_float(bits);
-      for (std::size_t k = begin; k < begin + kGroupColumns; ++k)
-        values[row * stride + k] = scale * static_cast<float>(static_cast<std::int8_t>(super_block[byte_line_byte(row, k)]));
-    }
+  for (std::size_t begin = 0; begin < columns; begin += kGroupColumns) {
+    base::F16 bits;
+    std::memcpy(&bits, scales + (begin / kGroupColumns * kPanelRows + row) * 2, 2);
+    const float scale = base::f16_to_float(bits);
+    for (std::size_t k = begin; k < begin + kGroupColumns; ++k)
+      values[k] = scale * static_cast<float>(static_cast<std::int8_t>(super_block[byte_line_byte(row, k)]));
+  }
 }
 
 }  // namespace quern::quant

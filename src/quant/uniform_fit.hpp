@@ -37,23 +37,32 @@ void fit_block(const float* values, std::size_t stride, std::size_t columns,
     }
 }
 
-// Values of a super-block: scale * (code - zero) + minimum (with_minimum; then zero is 0).
+// Values of a row of a super-block: scale * (code - zero) + minimum (with_minimum; then zero is 0).
+template <class F>
+void decode_grouped_row(const std::byte* super_block, std::size_t columns, std::size_t row, float* values, int zero) {
+  for (std::size_t begin = 0; begin < columns; begin += kGroupColumns) {
+    const std::size_t at = (begin / kGroupColumns * kPanelRows + row) * sizeof(base::F16);
+    base::F16 bits;
+    std::memcpy(&bits, super_block + F::scales_offset(columns) + at, sizeof bits);
+    const float scale = base::f16_to_float(bits);
+    float minimum = 0;
+    if constexpr (F::kHasMinimum) {
+      std::memcpy(&bits, super_block + F::minima_offset(columns) + at, sizeof bits);
+      minimum = base::f16_to_float(bits);
+    }
+    for (std::size_t k = begin; k < begin + kGroupColumns; ++k) {
+      float value = scale * static_cast<float>(static_cast<int>(load_code<F>(super_block, columns, row, k)) - zero);
+      if constexpr (F::kHasMinimum) value += minimum;
+      values[k] = value;
+    }
+  }
+}
+
 template <class F>
 void decode_grouped(const std::byte* super_block, std::size_t columns, float* values,
                     std::size_t stride, int zero) {
-  GroupedBlock block;
-  load_block<F>(super_block, columns, block);
   for (std::size_t row = 0; row < kPanelRows; ++row)
-    for (std::size_t begin = 0; begin < columns; begin += kGroupColumns) {
-      const std::size_t group = begin / kGroupColumns;
-      const float scale = base::f16_to_float(block.scales[group][row]);
-      const float minimum = F::kHasMinimum ? base::f16_to_float(block.minima[group][row]) : 0;
-      for (std::size_t k = begin; k < begin + kGroupColumns; ++k) {
-        float value = scale * static_cast<float>(block.codes[row][k] - zero);
-        if constexpr (F::kHasMinimum) value += minimum;
-        values[row * stride + k] = value;
-      }
-    }
+    decode_grouped_row<F>(super_block, columns, row, values + row * stride, zero);
 }
 
 }  // namespace quern::quant

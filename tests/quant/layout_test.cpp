@@ -172,6 +172,16 @@ TEST_CASE("decode reads the documented layout of every format") {
         }
       INFO(format.name << " with " << c << " columns");
       CHECK(equal);
+      bool same_row = true;
+      std::vector<float> one(c);
+      for (std::size_t row = 0; row < 16; ++row) {
+        format.decode_row(reinterpret_cast<const std::byte*>(block.data()), c, row, one.data());
+        for (std::size_t k = 0; k < c; ++k) {
+          const bool both_nan = std::isnan(one[k]) && std::isnan(values[row * c + k]);
+          if (!both_nan && std::memcmp(&one[k], &values[row * c + k], 4) != 0) same_row = false;
+        }
+      }
+      CHECK(same_row);
     }
 }
 
