@@ -1,5 +1,10 @@
 // Binding: the tensors of a file are exactly the contract's, and what cannot run is refused by
 // name.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "catch.hpp"
 #include "model/tiny_model.hpp"
 
@@ -63,9 +68,13 @@ TEST_CASE("a surplus tensor is named", "[bind]") {
 }
 
 TEST_CASE("a path must be a model's directory or one of its files", "[bind]") {
-  const std::filesystem::path directory = std::filesystem::temp_directory_path();
+  std::string pattern = (std::filesystem::temp_directory_path() / "quern-test-XXXXXX").string();
+  const std::filesystem::path directory = ::mkdtemp(pattern.data());
+  CHECK_THROWS_WITH(model::resolve_model_path(directory), Catch::Contains("quern-convert makes them"));
+  std::ofstream(directory / "model.json") << "{}";
   CHECK(model::resolve_model_path(directory).weights == directory / "model.quern");
   CHECK(model::resolve_model_path(directory).contract == directory / "model.json");
+  std::filesystem::remove_all(directory);
   CHECK_THROWS_AS(model::resolve_model_path("/nonexistent/model.quern"), base::Error);
   CHECK_THROWS_AS(model::resolve_model_path("/proc/self/status"), base::Error);
 }
