@@ -49,7 +49,7 @@ void print_help(std::ostream& out) {
          "  quern chat -m smollm2                                     talk with it\n"
          "  quern inspect -m smollm2                                  what is inside\n"
          "  quern bench -m smollm2 -p 512 -n 128                      how fast it runs here\n"
-         "\nexit codes: 0 done, 1 some items failed, 2 usage, 3 input rejected, 4 environment, 70 internal\n";
+         "\nexit codes: 0 done, 1 some items or a check failed, 2 usage, 3 input rejected, 4 environment, 70 internal\n";
 }
 
 // Defaults of the configuration file; every command's options are known, so that no key is unknown in silence.
