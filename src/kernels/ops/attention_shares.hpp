@@ -45,7 +45,7 @@ struct AttentionShares {
   static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
   static constexpr std::size_t kTogether = 4;       // 4 KiB of scores
 
-  // Largest score of a row that sees any key, in units of 1.
+  // Largest score of a row, in its unit; -infinity where it sees no key.
   static float peak(const Work& work, std::size_t r) {
     const float* row = work.score_of(r, 0);
     V16 peaks[2] = {P::set(-__builtin_inff()), P::set(-__builtin_inff())};
