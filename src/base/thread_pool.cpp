@@ -48,8 +48,9 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& value, Ready ready) {
 // A worker's part in a job: the job's number and what became of the part.
 enum Part : std::uint32_t { open, taken, done };
 constexpr std::uint32_t kPartBits = 2;
-constexpr std::size_t kMostChunks = std::size_t{1} << 24;
 constexpr std::uint32_t part_of(std::uint32_t job, Part part) { return job << kPartBits | part; }
+
+constexpr std::size_t kMostChunks = std::size_t{1} << 24;  // of a job: far more than balance needs, numbered in 32 bits
 
 }  // namespace
 
@@ -99,7 +100,7 @@ struct ThreadPool::State {
   std::vector<Seat> seats;    // of the workers, the caller has none
   std::vector<Share> shares;  // of the caller and the workers
 
-  // Chunks to all, in order. `grain` grows where there would be more than a share can count.
+  // Chunks to all, in order. `grain` grows where there would be more than kMostChunks.
   void deal() {
     grain = std::max(grain, n_items / kMostChunks + 1);
     const std::size_t n_chunks = (n_items + grain - 1) / grain, n_shares = shares.size();

@@ -46,36 +46,23 @@ struct AttentionWork {
       mark_keys(r);
     }
   }
-  bool any_key() const {
-    std::uint32_t any = 0;
-    for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
-    return any != 0;
-  }
-  bool any_row(std::size_t half) const {
-    std::uint32_t any = 0;
-    for (std::size_t r = 0; r < n_rows; ++r) any |= seen[r];
-    return (any >> half & 1u) != 0;
-  }
+  bool any_key() const { return bits_of(seen, n_rows) != 0; }
+  bool any_row(std::size_t half) const { return (bits_of(seen, n_rows) >> half & 1u) != 0; }
   const float* q(std::size_t r) const { return q_rows + r * q_stride; }
   float* score_of(std::size_t r, std::size_t half) const {
     return scores + r * kTileTokens + half * kHalfBlock;
   }
-  // Whether any of the n rows from r on sees a key of the block.
+  // Whether any of the n rows from r on sees a key of the block; whether any sees a half of it in part.
   bool any_sees(std::size_t r, std::size_t n, std::size_t block) const {
-    std::uint32_t any = 0;
-    for (std::size_t i = 0; i < n; ++i) any |= seen[r + i];
-    return (any >> (2 * block) & 3u) != 0;
+    return (bits_of(seen + r, n) >> (2 * block) & 3u) != 0;
+  }
+  bool any_in_part(std::size_t r, std::size_t n, std::size_t block) const {
+    return (bits_of(in_part + r, n) >> (2 * block) & 3u) != 0;
   }
   // A scale per key of a half block.
   typename P::V16 scales(std::size_t offset, std::size_t half) const {
     const std::byte* line = args.blocks[half / 2] + offset;
     return P::load(reinterpret_cast<const float*>(line) + half % 2 * kHalfBlock);
-  }
-  // The same of half blocks that a row sees in part.
-  bool any_in_part(std::size_t r, std::size_t n, std::size_t block) const {
-    std::uint32_t any = 0;
-    for (std::size_t i = 0; i < n; ++i) any |= in_part[r + i];
-    return (any >> (2 * block) & 3u) != 0;
   }
   // Scores that the row must not see, to -infinity.
   void hide(std::size_t r, std::size_t half) const {
@@ -85,6 +72,12 @@ struct AttentionWork {
   }
 
  private:
+  // Of n rows, the bits that any has.
+  static std::uint32_t bits_of(const std::uint32_t* rows, std::size_t n) {
+    std::uint32_t any = 0;
+    for (std::size_t i = 0; i < n; ++i) any |= rows[i];
+    return any;
+  }
   bool scales_finite() const {
     typename P::V16 probe = P::zero();
     for (std::size_t half = 0; half < 2 * args.n_blocks; ++half)

@@ -26,15 +26,14 @@ struct QuantizeOps {
       float* scales = q.scales + t * q.groups_stride;
       std::int32_t* sums = q.sums + t * q.groups_stride;
       std::size_t g = 0;
-      for (std::size_t k = 0; k < columns; k += group, ++g) {
-        const std::size_t n = columns - k < group ? columns - k : group;
+      for (std::size_t k = 0; k < columns;) {
         if (k % quant::kSuperColumns == 0) own_lines(codes + k + kAhead);
-        if (group == kEightColumns && columns - k >= 8 * group &&
-            quantize_eight(row + k, codes + k, scales + g, sums + g)) {
-          k += 7 * group, g += 7;
-          continue;
-        }
-        scales[g] = quantize_group(row + k, n, codes + k, sums[g]);
+        const bool eight = group == kEightColumns && columns - k >= 8 * group &&
+                           quantize_eight(row + k, codes + k, scales + g, sums + g);
+        const std::size_t n = columns - k < group ? columns - k : group;
+        if (!eight) scales[g] = quantize_group(row + k, n, codes + k, sums[g]);
+        k += eight ? 8 * group : n;
+        g += eight ? 8 : 1;
       }
       // As far as a kernel reads: whole super-blocks.
       const std::size_t whole = (columns + quant::kSuperColumns - 1) / quant::kSuperColumns * quant::kSuperColumns;
