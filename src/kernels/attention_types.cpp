@@ -63,8 +63,8 @@ std::size_t rotated_floats(const CacheLayout& layout, std::size_t rows) {
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout) {
   const std::size_t rows = n_queries < kAttendQueries ? n_queries : kAttendQueries;
   const std::size_t v_width = round_up(layout.d_v, 16);
-  // A block of K and half a block of V as floats; scores and tile outputs.
-  const std::size_t expanded = widest_k_floats(layout) + kBlockTokens / 2 * v_width;
+  // A block of K and one of V as floats; scores and tile outputs.
+  const std::size_t expanded = widest_k_floats(layout) + kBlockTokens * v_width;
   return expanded + rows * (kTileTokens + v_width) + rotated_floats(layout, rows);
 }
 

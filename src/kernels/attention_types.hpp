@@ -137,6 +137,11 @@ struct AttendArgs {
   const std::byte* const* next_blocks = nullptr;
   std::size_t n_next_blocks = 0;
 };
+// Whether products with the keys or values, of `type`, are of bf16 numbers: where those of the cache fit or nearly do.
+constexpr bool cache_has_bf16_products(const CacheLayout& layout, CacheType type) {
+  return layout.d_rope == 0 && (type == CacheType::f16 || type == CacheType::bf16 || type == CacheType::fp8_e4m3 ||
+                                type == CacheType::fp8_e5m2);
+}
 // Enough for every pair of types of a layout of these widths.
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout);
 

@@ -13,10 +13,13 @@ namespace quern::kernels {
 
 namespace {
 
+float to_bf16(float x) {
+  return base::bf16_to_float(base::float_to_bf16(x));
+}
+
 double alibi_bias(const ReferenceQuery& query, std::size_t key) {
   if (!query.alibi_bf16) return query.alibi * static_cast<double>(key);
-  const auto rounded = [](float x) { return base::bf16_to_float(base::float_to_bf16(x)); };
-  return double{rounded(static_cast<float>(query.alibi) * rounded(static_cast<float>(key)))};
+  return double{to_bf16(static_cast<float>(query.alibi) * to_bf16(static_cast<float>(key)))};
 }
 
 double score(const ReferenceQuery& query, std::size_t key) {
@@ -103,17 +106,43 @@ double round_block(const ReferenceQuery& query, Weights& w, std::size_t first, s
   return unit * kLargestValue;
 }
 
+// Weights [first, end), of one tile of keys, to bf16 numbers beside its largest score. Returns the largest output that
+// the distance of a weight to its neighbour gives.
+double round_tile(const ReferenceQuery& query, Weights& w, std::size_t first, std::size_t end) {
+  constexpr double kNext = 0x1p-7;  // relative
+  const double top = *std::max_element(w.scores.data() + first, w.scores.data() + end);
+  const double unit = std::exp(top - w.top);
+  double slack = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    const double scale = query.v_scale == nullptr ? 1.0 : static_cast<double>(query.v_scale[w.keys[i]]);
+    if (scale != 0) w.weight[i] = double{to_bf16(static_cast<float>(std::exp(w.scores[i] - top) * scale))} / scale * unit;
+    const float* v = query.v + w.keys[i] * query.d_v;
+    for (std::size_t d = 0; d < query.d_v; ++d)
+      slack = std::max(slack, kNext * w.weight[i] * std::fabs(static_cast<double>(v[d])));
+  }
+  return slack;
+}
+
+// All weights, by blocks or tiles. Returns the largest output that a weight's next number is away.
+double round_weights(const ReferenceQuery& query, Weights& w) {
+  if (query.weights == ReferenceQuery::Weights::exact) return 0;
+  const bool codes = query.weights == ReferenceQuery::Weights::codes;
+  const std::size_t n = codes ? kBlockTokens : kTileTokens;
+  double slack = 0;
+  for (std::size_t i = 0, end = 0; i < w.keys.size(); i = end) {
+    while (end < w.keys.size() && w.keys[end] / n == w.keys[i] / n) ++end;
+    slack = std::max(slack, codes ? round_block(query, w, i, end) : round_tile(query, w, i, end));
+  }
+  return slack;
+}
+
 }  // namespace
 
 double reference_attention(const ReferenceQuery& query, double* output) {
   std::fill(output, output + query.d_v, 0.0);
   Weights w = softmax_weights(query);
   if (w.keys.empty()) return 0;
-  double slack = 0;
-  for (std::size_t i = 0, end = 0; query.v_scale != nullptr && i < w.keys.size(); i = end) {
-    while (end < w.keys.size() && w.keys[end] / kBlockTokens == w.keys[i] / kBlockTokens) ++end;
-    slack = std::max(slack, round_block(query, w, i, end));
-  }
+  const double slack = round_weights(query, w);
   for (std::size_t i = 0; i < w.keys.size(); ++i)
     for (std::size_t d = 0; d < query.d_v; ++d)
       output[d] += w.weight[i] * static_cast<double>(query.v[w.keys[i] * query.d_v + d]);
@@ -183,11 +212,24 @@ void round_part(const Kernels& kernels, float* q, std::size_t n) {
 
 std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q) {
   std::vector<float> seen(q, q + layout.d_k);
+  if (cache_has_bf16_products(layout, layout.k_type))
+    for (float& x : seen) x = to_bf16(x);
   if (layout.k_type != CacheType::int8) return seen;
   const std::size_t first = layout.d_k - layout.d_rope;
   round_part(kernels, seen.data(), first);
   if (layout.d_rope != 0) round_part(kernels, seen.data() + first, layout.d_rope);
   return seen;
+}
+
+ReferenceQuery::Weights reference_weights(const CacheLayout& layout) {
+  if (layout.v_type == CacheType::int8) return ReferenceQuery::Weights::codes;
+  return cache_has_bf16_products(layout, layout.v_type) ? ReferenceQuery::Weights::bf16 : ReferenceQuery::Weights::exact;
+}
+
+void reference_round_kv(const CacheLayout& layout, float* k, float* v) {
+  const auto rounds = [&](CacheType type) { return type == CacheType::f16 && cache_has_bf16_products(layout, type); };
+  for (std::size_t d = 0; d < layout.d_k && rounds(layout.k_type); ++d) k[d] = to_bf16(k[d]);
+  for (std::size_t d = 0; d < layout.d_v && rounds(layout.v_type); ++d) v[d] = to_bf16(v[d]);
 }
 
 float reference_v_scale(const CacheLayout& layout, const std::byte* block, std::size_t slot) {

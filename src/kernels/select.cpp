@@ -29,9 +29,9 @@ struct CpuFeatures {
   bool avxvnni = false;     // AVX-VNNI besides
   bool avx512 = false;      // F, BW, DQ, VL besides AVX2; zmm and mask state saved
   bool avx512vnni = false;  // VNNI, VBMI, VBMI2 besides
-  bool zen4 = false;        // the same of AMD
+  bool zen4 = false;        // BF16 besides, of AMD
   bool zen5 = false;        // of its family 26 or later
-  bool amx = false;         // AMX-TILE and AMX-INT8 besides; the kernel lets this process use tiles
+  bool amx = false;         // BF16, AMX-TILE and AMX-INT8 besides; the kernel lets this process use tiles
   bool neon = false;        // DotProd
   bool neon_i8mm = false;   // I8MM besides
 };
@@ -85,12 +85,15 @@ CpuFeatures detect() {
            has_bit(leaf1, kF16c);
   f.avx512 = f.avx2 && has_bits(state, kZmmState) && has_bits(b, kAvx512);
   f.avx512vnni = f.avx512 && has_bits(c, kVnni);
-  f.zen4 = f.avx512vnni && is_amd();
-  f.zen5 = f.zen4 && family >= 26;
   constexpr std::uint32_t kTileState = 0x60000, kAmx = 1u << 24 | 1u << 25;  // TILE, INT8, edx
-  f.amx = f.avx512vnni && has_bits(d, kAmx) && has_bits(state, kTileState) && may_use_tiles();
-  constexpr unsigned kAvxVnni = 4;  // eax
-  if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) f.avxvnni = f.avx2 && has_bit(a, kAvxVnni);
+  const bool tiles = has_bits(d, kAmx) && has_bits(state, kTileState);
+  constexpr unsigned kAvxVnni = 4, kBf16 = 5;  // eax of the next leaf
+  if (a < 1 || __get_cpuid_count(7, 1, &a, &b, &c, &d) == 0) return f;
+  f.avxvnni = f.avx2 && has_bit(a, kAvxVnni);
+  const bool bf16 = f.avx512vnni && has_bit(a, kBf16);
+  f.zen4 = bf16 && is_amd();
+  f.zen5 = f.zen4 && family >= 26;
+  f.amx = bf16 && tiles && may_use_tiles();
   return f;
 }
 #elif defined(__aarch64__)
@@ -111,15 +114,15 @@ std::vector<IsaInfo> list_isas() {
   std::vector<IsaInfo> isas;
 #ifdef QUERN_HAVE_amx
   isas.push_back({"amx",
-                  "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 amx_tile amx_int8",
+                  "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 avx512_bf16 amx_tile amx_int8",
                   cpu.amx, &kernels_amx});
 #endif
 #ifdef QUERN_HAVE_zen5
-  isas.push_back({"zen5", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2, of AMD, family 26",
+  isas.push_back({"zen5", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 avx512_bf16, of AMD, family 26",
                   cpu.zen5, &kernels_zen5});
 #endif
 #ifdef QUERN_HAVE_zen4
-  isas.push_back({"zen4", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2, of AMD", cpu.zen4,
+  isas.push_back({"zen4", "avx512f avx512bw avx512dq avx512vl avx512_vnni avx512vbmi avx512_vbmi2 avx512_bf16, of AMD", cpu.zen4,
                   &kernels_zen4});
 #endif
 #ifdef QUERN_HAVE_avx512vnni

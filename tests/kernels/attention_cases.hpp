@@ -135,6 +135,7 @@ class AttentionSequence {
     for (std::size_t t = n_held_; t < case_.n_keys; ++t, ++n_held_) {
       reference_load_kv(layout_, block_of(t), t % kBlockTokens, &held_k_[t * case_.d_k],
                         &held_v_[t * case_.d_v]);
+      reference_round_kv(layout_, &held_k_[t * case_.d_k], &held_v_[t * case_.d_v]);
       v_scale_.push_back(reference_v_scale(layout_, block_of(t), t % kBlockTokens));
     }
     const float sink = sink_of(head);
@@ -148,7 +149,7 @@ class AttentionSequence {
          static_cast<double>(case_.softcap),
          case_.alibi ? static_cast<double>(slope_of(head)) : 0.0, case_.alibi_before_scale,
          case_.sink_logits ? &sink : nullptr, case_.bias ? bias.data() : nullptr,
-         case_.alibi_bf16, case_.v_type == CacheType::int8 ? v_scale_.data() : nullptr},
+         case_.alibi_bf16, cache_has_scales(case_.v_type) ? v_scale_.data() : nullptr, reference_weights(layout_)},
         output.data());
     return {output, slack};
   }

@@ -104,7 +104,7 @@ class LatentSequence {
     const std::vector<float> q = reference_query(kernels_, layout_, &q_[head * layout_.d_k]);
     wanted.slack = reference_attention(
         {q.data(), keys.data(), values.data(), layout_.d_k, c_.kv_rank, 0, n, 0, static_cast<double>(scale), 0.0, 0.0,
-         false, nullptr, bias.data(), false, scales.empty() ? nullptr : scales.data()},
+         false, nullptr, bias.data(), false, scales.empty() ? nullptr : scales.data(), reference_weights(layout_)},
         wanted.output.data());
     return wanted;
   }

@@ -2,7 +2,14 @@
 
 #include QUERN_PRIMITIVES
 
+#include "kernels/ops/pair_products.hpp"
+
 namespace quern::kernels {
+
+namespace {
+// The instruction set under a name of this object's own, so that no kernel over it is defined twice.
+struct Probed : QUERN_TAG {};
+}  // namespace
 
 template <class P>
 struct ProbeOps {
@@ -52,6 +59,42 @@ struct ProbeOps {
     put(out, kFloatBits, P::bits_float(P::float_bits(a)));
     reduce_eight(a, b, c, out);
     times_power(in, out);
+    pairs(in, out);
+  }
+
+  // As ops/pair_products.hpp has them. No subnormal products and sums: those an ISA may take for 0.
+  using Pairs = PairProducts<Probed>;
+  static void pairs(const ProbeInput& in, ProbeOutput& out) {
+    const auto bounded = [](V16 x) {
+      const V16 some = P::select_less(P::abs(x), P::set(1e-9f), P::zero(), x);
+      return P::min(P::set(1e9f), P::max(P::set(-1e9f), some));
+    };
+    const V16 a = P::load(in.a), b = P::load(in.b), c = P::load(in.c);
+    alignas(64) std::byte line[64];
+    Pairs::store(line, bounded(a));
+    Pairs::store(line + 32, bounded(b));
+    put(out, kDotPairs, Pairs::dot(bounded(c), Pairs::template load<Pairs::Form::pairs>(line), Pairs::broadcast(line + 8)));
+    // The bits of NaN are an ISA's own.
+    Pairs::store(reinterpret_cast<std::byte*>(out.row[kStoreBf16]), P::min(c, P::set(__builtin_inff())));
+    std::uint16_t finite[32];
+    for (int i = 0; i < 32; ++i) finite[i] = in.half[i] & 0xbfffu;
+    converted<CacheType::f16>(reinterpret_cast<const std::byte*>(finite), out, kF16Pairs);
+    converted<CacheType::fp8_e4m3>(reinterpret_cast<const std::byte*>(in.line), out, kE4m3Pairs);
+    converted<CacheType::fp8_e5m2>(reinterpret_cast<const std::byte*>(in.line), out, kE5m2Pairs);
+  }
+  // The values of a line: products of what it is converted to with 1 and 0, and with 0 and 1.
+  template <CacheType kType>
+  static void converted(const std::byte* line, ProbeOutput& out, ProbeRow first) {
+    constexpr std::size_t kBytes = Pairs::bytes_of(Pairs::Form::converted);
+    alignas(64) std::byte operands[2 * kBytes];
+    Pairs::template convert<kType>(line, operands, kBytes);
+    const float one[16] = {1.0f, 0.0f, 0.0f, 1.0f};
+    std::byte pair[32];
+    Pairs::store(pair, P::load(one));
+    for (std::size_t i = 0; i < cache_lane_values(kType); ++i) {
+      const auto operand = Pairs::template load<Pairs::Form::converted>(operands + i / 2 * kBytes);
+      put(out, static_cast<ProbeRow>(first + i), Pairs::dot(P::zero(), operand, Pairs::broadcast(pair + i % 2 * 4)));
+    }
   }
 
   // No NaN, no -0: the order of comparisons is an ISA's own.

@@ -83,10 +83,11 @@ class Keys {
       std::byte* block = memory_.data() + t / kernels::kBlockTokens * shape.layout.block_bytes;
       kernels.store_kv(shape.layout, k.data(), v.data(), block, t % kernels::kBlockTokens);
       kernels::reference_load_kv(shape.layout, block, t % kernels::kBlockTokens, key.data(), v.data());
+      kernels::reference_round_kv(shape.layout, key.data(), v.data());
       if (latent) k_.insert(k_.end(), v.begin(), v.end());
       k_.insert(k_.end(), key.begin(), key.end());
       v_.insert(v_.end(), v.begin(), v.end());
-      if (shape.layout.v_type != kernels::CacheType::int8) continue;
+      if (!kernels::cache_has_scales(shape.layout.v_type)) continue;
       v_scale_.push_back(kernels::reference_v_scale(shape.layout, block, t % kernels::kBlockTokens));
     }
   }
@@ -95,7 +96,7 @@ class Keys {
 
   const float* k() const { return k_.data(); }
   const float* v() const { return v_.data(); }
-  // Of int8 values that meet weights in codes, a scale per row; nullptr: others.
+  // Of 8-bit values, a scale per row; nullptr: others.
   const float* v_scale() const { return v_scale_.empty() ? nullptr : v_scale_.data(); }
 
  private:
@@ -197,7 +198,7 @@ void add_errors(const kernels::Kernels& kernels, const Shape& shape, std::size_t
          shape.alibi != nullptr ? double{shape.alibi->slopes[i]} : 0.0,
          shape.alibi != nullptr && shape.alibi->before_scale, shape.sink_logits ? &queries.sinks[i] : nullptr,
          bias.empty() ? nullptr : bias.data(), shape.alibi != nullptr && shape.alibi->round == contract::BiasRound::bf16,
-         keys.v_scale()},
+         keys.v_scale(), kernels::reference_weights(shape.layout)},
         expected.data());
     const float* const row = &out[i * (out.size() / shape.n_queries)];
     double worst = 0;

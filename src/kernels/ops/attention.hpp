@@ -12,6 +12,7 @@
 
 #include "kernels/ops/attention_ahead.hpp"
 #include "kernels/ops/attention_integer.hpp"
+#include "kernels/ops/attention_pairs.hpp"
 #include "kernels/ops/attention_tile.hpp"
 #include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/cache_store.hpp"
@@ -27,6 +28,7 @@ struct AttentionOps {
   using Tile = AttentionTile<P>;
   using Work = AttentionWork<P>;
   using Integer = AttentionInteger<P>;
+  using Pairs = AttentionPairs<P>;
   using Ahead = AttentionAhead<P>;
 
   static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
@@ -41,18 +43,7 @@ struct AttentionOps {
     for (std::size_t first = 0; first < args.n_queries; first += at_once) {
       const std::size_t rest = args.n_queries - first;
       Work work{args, first, rest < at_once ? rest : at_once};
-      if (work.any_key()) {
-        integer_k ? score_codes(work, integer_v) : score(work);
-        if (integer_v) {
-          AttentionShares<P>::soften(work);
-          Integer::weigh_values(work);
-        } else {
-          for (std::size_t r = 0; r < work.n_rows; ++r)
-            if (work.seen[r] != 0) soften(work, r);
-          weigh_values(work);
-        }
-        merge(work);
-      }
+      if (work.any_key()) attend_rows(work);
     }
   }
 
@@ -113,6 +104,32 @@ struct AttentionOps {
   }
 
  private:
+  static void attend_rows(Work& work) {
+    const CacheLayout& layout = *work.args.layout;
+    const bool integer_v = Integer::serves(layout.v_type), pairs_v = cache_has_bf16_products(layout, layout.v_type);
+    if (Integer::serves(layout.k_type)) {
+      Integer::score(work);
+      finish_rows(work, integer_v || pairs_v);
+    } else if (cache_has_bf16_products(layout, layout.k_type)) {
+      Pairs::score(work);
+      finish_rows(work, integer_v || pairs_v);
+    } else {
+      score(work);
+    }
+    if (integer_v) {
+      AttentionShares<P>::soften(work);
+      Integer::weigh_values(work);
+    } else if (pairs_v) {
+      Pairs::soften(work);
+      Pairs::weigh_values(work);
+    } else {
+      for (std::size_t r = 0; r < work.n_rows; ++r)
+        if (work.seen[r] != 0) soften(work, r);
+      weigh_values(work);
+    }
+    merge(work);
+  }
+
   static void score(Work& work) {
     const AttendArgs& args = work.args;
     const bool few = Ahead::serves(args);
@@ -136,10 +153,10 @@ struct AttentionOps {
     }
   }
 
-  // `in_units`: the softmax takes scores in the unit of their row.
-  static void score_codes(Work& work, bool in_units) {
+  // Products of rows in the unit of each -> scores, or `in_units`, where the softmax takes them so, what they are to be
+  // multiplied by.
+  static void finish_rows(Work& work, bool in_units) {
     const AttendArgs& args = work.args;
-    Integer::score(work);
     const bool only_scaled = args.softcap == 0.0f && args.alibi == nullptr && args.bias == nullptr && args.scale > 0.0f;
     for (std::size_t r = 0; r < work.n_rows; ++r) {
       if (in_units && only_scaled) {

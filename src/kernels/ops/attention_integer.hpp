@@ -46,10 +46,7 @@ struct AttentionInteger {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
         score_rows<kScoreRows>(work, queries, {r, b, ahead}, n);
-        if (!work.any_in_part(r, n, b)) continue;
-        for (std::size_t i = r; i < r + n; ++i)
-          for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
-            if ((work.in_part[i] >> half & 1u) != 0) work.hide(i, half);
+        work.hide_parts(r, n, b);
       }
     }
   }

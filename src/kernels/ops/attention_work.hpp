@@ -19,6 +19,7 @@ struct AttentionWork {
   const AttendArgs& args;
   std::size_t first, n_rows, v_width;
   float *scores, *o, *k_buffer, *v_buffer;
+  float* spare;  // n_rows * d_k: the queries in the form that the keys' type wants
   const float* q_rows;  // as the keys lie: rotated for int4
   std::size_t q_stride;
   std::uint16_t keys[kAttendQueries][kTileHalves];    // bit per key of a half block: the row sees it
@@ -33,11 +34,12 @@ struct AttentionWork {
       : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
     k_buffer = a.scratch;
     v_buffer = k_buffer + expanded_k_floats(*a.layout);
-    scores = v_buffer + kHalfBlock * v_width;
+    scores = v_buffer + kBlockTokens * v_width;
     o = scores + n * kTileTokens;
+    spare = o + n * v_width;
     q_rows = a.q + first * a.q_stride;
     q_stride = a.q_stride;
-    if (a.layout->k_type == CacheType::int4) rotate(o + n * v_width);
+    if (a.layout->k_type == CacheType::int4) rotate(spare);
     if (a.layout->v_type == CacheType::int8) finite_values = scales_finite();
     for (std::size_t r = 0; r < n; ++r) {
       unit[r] = 1.0f;
@@ -63,6 +65,13 @@ struct AttentionWork {
   typename P::V16 scales(std::size_t offset, std::size_t half) const {
     const std::byte* line = args.blocks[half / 2] + offset;
     return P::load(reinterpret_cast<const float*>(line) + half % 2 * kHalfBlock);
+  }
+  // Of the rows [r, r + n), scores of the block that they must not see to -infinity, where they see others beside them.
+  void hide_parts(std::size_t r, std::size_t n, std::size_t block) const {
+    if (!any_in_part(r, n, block)) return;
+    for (std::size_t i = r; i < r + n; ++i)
+      for (std::size_t half = 2 * block; half < 2 * block + 2; ++half)
+        if ((in_part[i] >> half & 1u) != 0) hide(i, half);
   }
   // Scores that the row must not see, to -infinity.
   void hide(std::size_t r, std::size_t half) const {

@@ -16,8 +16,8 @@ struct CacheCodes {
   using V16 = typename P::V16;
 
   // ---- float -> code ----
-  static std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
-  static float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+  static constexpr std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
+  static constexpr float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
   static std::uint32_t to_bf16(float x) {
     const std::uint32_t bits = bits_of(x);
@@ -75,7 +75,7 @@ struct CacheCodes {
   }
 
   // ---- code -> float ----
-  static float from_e4m3(std::uint32_t code) {
+  static constexpr float from_e4m3(std::uint32_t code) {
     const std::uint32_t m = code & 0x7fu;
     const std::uint32_t subnormal =
         bits_of(static_cast<float>(static_cast<std::int32_t>(m)) * 0x1p-9f);
@@ -83,7 +83,7 @@ struct CacheCodes {
     bits = m == 0x7fu ? 0x7fc00000u : bits;
     return float_of(bits | (code & 0x80u) << 24);
   }
-  static float from_e5m2(std::uint32_t code) {
+  static constexpr float from_e5m2(std::uint32_t code) {
     const std::uint32_t m = code & 0x7fu;
     const std::uint32_t subnormal =
         bits_of(static_cast<float>(static_cast<std::int32_t>(m)) * 0x1p-16f);
@@ -106,10 +106,21 @@ struct CacheCodes {
       P::store(out, even);
       P::store(out + stride, odd);
     } else {
-      expand_byte<kType, 0>(line, out);
-      expand_byte<kType, 1>(line, out + stride);
-      expand_byte<kType, 2>(line, out + 2 * stride);
-      expand_byte<kType, 3>(line, out + 3 * stride);
+      for (std::size_t j = 0; j < 4; ++j) expand_byte<kType>(line, j, out + j * stride);
+    }
+  }
+  // Value j of every lane of a line of 4.
+  template <CacheType kType>
+  [[gnu::always_inline]] static void expand_byte(const std::byte* line, std::size_t j, float* __restrict out) {
+    using Word [[gnu::may_alias]] = std::uint32_t;
+    const auto* words = reinterpret_cast<const Word*>(line);
+    for (std::size_t i = 0; i < 16; ++i) {
+      if constexpr (kType == CacheType::int8) {
+        out[i] = static_cast<float>(static_cast<std::int32_t>(words[i] << (24 - 8 * j)) >> 24);
+      } else {
+        const std::uint32_t code = words[i] >> (8 * j) & 0xffu;
+        out[i] = kType == CacheType::fp8_e4m3 ? from_e4m3(code) : from_e5m2(code);
+      }
     }
   }
 
@@ -120,20 +131,6 @@ struct CacheCodes {
     const std::uint32_t code =
         narrow<kMantissa, kBias>(magnitude < kLargest ? magnitude : kLargest);
     return (bits >> 24 & 0x80u) | (magnitude > 0x7f800000u ? kNan : code);
-  }
-
-  template <CacheType kType, int kByte>
-  static void expand_byte(const std::byte* line, float* __restrict out) {
-    using Word [[gnu::may_alias]] = std::uint32_t;
-    const auto* words = reinterpret_cast<const Word*>(line);
-    for (std::size_t i = 0; i < 16; ++i) {
-      if constexpr (kType == CacheType::int8) {
-        out[i] = static_cast<float>(static_cast<std::int32_t>(words[i] << (24 - 8 * kByte)) >> 24);
-      } else {
-        const std::uint32_t code = words[i] >> (8 * kByte) & 0xffu;
-        out[i] = kType == CacheType::fp8_e4m3 ? from_e4m3(code) : from_e5m2(code);
-      }
-    }
   }
 };
 

@@ -29,8 +29,9 @@ struct Exp {
   }
 
   // 2^x of softmax weights, x in [-infinity, 1] or NaN, which stays: relative error below 3e-7; exactly 1 at 0, exactly
-  // 0 below -126.5. Twelve operations, exp() has twice as many.
-  static V16 exp2_weight(V16 x) {
+  // 0 below -126.5. Twelve operations, exp() has twice as many. Always inline: in an object with all kernels gcc would
+  // leave it a call, and attention loses 7 %.
+  [[gnu::always_inline]] static V16 exp2_weight(V16 x) {
     const V16 bounded = P::max(P::set(-127.0f), x);  // NaN is the right operand
     const V16 shifted = P::add(bounded, P::set(kPowerMagic));
     const V16 r = P::sub(bounded, P::sub(shifted, P::set(kPowerMagic)));
@@ -60,7 +61,7 @@ struct Exp {
 
   // x / (1 + e^-t): x * sigmoid(t). The power without exp()'s care for results that are no normal numbers: t beyond
   // 87 is 87 here, which moves the result by less than 1e-37 of x.
-  static V16 times_sigmoid(V16 x, V16 t) {
+  [[gnu::always_inline]] static V16 times_sigmoid(V16 x, V16 t) {
     const V16 y = clamp(P::sub(P::zero(), t), -87.0f, 87.0f);
     const V16 shifted = P::fma(y, P::set(kLog2E), P::set(kPowerMagic));
     const V16 e = P::fma(expm1_of(y, P::sub(shifted, P::set(kPowerMagic))), power_of(shifted), power_of(shifted));

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/ops/matmul_packed.hpp"
 
@@ -190,7 +191,9 @@ struct IntegerMatmul : MatmulParts<P, F> {
   }
 
   template <std::size_t kPanels, std::size_t kTokens>
-  static void tile(const TileArgs& a) {
+  static void tile(const TileArgs& args) {
+    // Where the sums are in memory, a copy: no store to them can change it, so that its pointers stay in registers.
+    const std::conditional_t<kOneGroup, TileArgs, const TileArgs&> a = args;
     V16 y[kTokens][kPanels];
     if constexpr (!kOneGroup) {
 #pragma GCC unroll 8

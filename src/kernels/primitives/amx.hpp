@@ -1,9 +1,9 @@
-// Primitives of the path with AMX int8 tiles (Sapphire Rapids and later): the lanes of avx512vnni.hpp, and
+// Primitives of the path with AMX int8 tiles (Sapphire Rapids and later): the lanes of avx512bf16.hpp, and
 // a matrix unit for products of many tokens. The process needs the kernel's leave to use tiles (select.cpp).
 #pragma once
 
 #include "kernels/primitives/amx_tiles.hpp"
-#include "kernels/primitives/avx512vnni.hpp"
+#include "kernels/primitives/avx512bf16.hpp"
 
 namespace quern::kernels {
 
@@ -34,10 +34,10 @@ struct AmxUnit {
   }
 };
 
-struct Amx : Avx512VnniOf<Amx> {
+struct Amx : Avx512Bf16Of<Amx> {
   static constexpr const char* kName = "amx";
   static constexpr const char* kDescription =
-      "AVX-512 with VNNI, VBMI, VBMI2, and AMX int8 tiles for products of many tokens";
+      "AVX-512 with VNNI, VBMI, VBMI2, BF16, and AMX int8 tiles for products of many tokens";
   using Tiles = MatrixTiles<AmxUnit>;
 };
 

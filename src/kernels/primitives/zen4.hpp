@@ -1,13 +1,13 @@
-// Primitives of AMD's cores with AVX-512: the lanes of avx512vnni.hpp with what Zen 4 and later do better (Zen4Of), and
+// Primitives of AMD's cores with AVX-512: the lanes of avx512bf16.hpp with what Zen 4 and later do better (Zen4Of), and
 // with what only Zen 4 does (Zen4); zen5.hpp has the next core.
 #pragma once
 
-#include "kernels/primitives/avx512vnni.hpp"
+#include "kernels/primitives/avx512bf16.hpp"
 
 namespace quern::kernels {
 
 template <class Tag>
-struct Zen4Of : Avx512VnniOf<Tag> {
+struct Zen4Of : Avx512Bf16Of<Tag> {
   using Lanes = Avx512Lanes<Tag>;
   using typename Lanes::Line;
   using Lanes::load512, Lanes::rows_of;
@@ -45,7 +45,7 @@ struct Zen4Of : Avx512VnniOf<Tag> {
 
 struct Zen4 : Zen4Of<Zen4> {
   static constexpr const char* kName = "zen4";
-  static constexpr const char* kDescription = "AVX-512 with VNNI, VBMI, VBMI2 on AMD Zen 4";
+  static constexpr const char* kDescription = "AVX-512 with VNNI, VBMI, VBMI2, BF16 on AMD Zen 4";
 
   // Optional: a product with one token reads one panel after the other and asks for lines so far ahead, into L2.
   // Prefetches into L1 wait in its 24 miss buffers: 14-15 GB/s on one core of an EPYC VM, whatever the distance.

@@ -6,6 +6,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "kernels/emulated/avx512_software.hpp"
+#include "kernels/emulated/avx512bf16_software.hpp"
 
 #ifdef __AVX512F__
 #error "with these flags the compiler has the instructions themselves"
@@ -60,6 +61,15 @@
 #define _mm512_reduce_add_epi32(a) ::quern::kernels::software::sum_words(a)
 #define _mm512_permutexvar_epi8(index, a) ::quern::kernels::software::permute_bytes(index, a)
 #define _mm512_permutex2var_epi8(a, index, b) ::quern::kernels::software::permute_bytes2(a, index, b)
+#define _mm512_permutexvar_epi16(index, a) ::quern::kernels::software::permute_words(index, a)
+#define _mm512_unpacklo_epi8(a, b) QUERN_TWO(_mm256_unpacklo_epi8, a, b)
+#define _mm512_unpackhi_epi8(a, b) QUERN_TWO(_mm256_unpackhi_epi8, a, b)
+
+// ---- pairs of bf16 ----
+#define _mm512_dpbf16_ps(sum, a, b) \
+  ::quern::kernels::software::dot_bf16(sum, ::quern::kernels::software::as<__m512i>(a), ::quern::kernels::software::as<__m512i>(b))
+#define _mm512_cvtne2ps_pbh(high, low) ::quern::kernels::software::narrow_two(high, low)
+#define _mm512_cvtneps_pbh(a) ::quern::kernels::software::narrow_one(a)
 
 // ---- under masks ----
 #define _mm512_movepi8_mask(a) ::quern::kernels::software::signs(a)
