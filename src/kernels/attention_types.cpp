@@ -53,11 +53,6 @@ std::size_t widest_k_floats(const CacheLayout& layout) {
   return layout.d_rope != 0 ? own : std::max(own, expanded_k_floats(int4));
 }
 
-// Queries as int4 keys want them.
-std::size_t rotated_floats(const CacheLayout& layout, std::size_t rows) {
-  return layout.d_rope != 0 ? 0 : rows * layout.d_k;
-}
-
 }  // namespace
 
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout) {
@@ -65,12 +60,12 @@ std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layo
   const std::size_t v_width = round_up(layout.d_v, 16);
   // A block of K and one of V as floats; scores and tile outputs.
   const std::size_t expanded = widest_k_floats(layout) + kBlockTokens * v_width;
-  return expanded + rows * (kTileTokens + v_width) + rotated_floats(layout, rows);
+  return expanded + rows * (kTileTokens + v_width);
 }
 
 std::size_t score_scratch_floats(const CacheLayout& layout) {
-  // A block of K, scores of four rows.
-  return widest_k_floats(layout) + 4 * kTileTokens + rotated_floats(layout, 4);
+  // A block of K, scores of four rows, and those rows as int4 keys want them.
+  return widest_k_floats(layout) + 4 * kTileTokens + 4 * layout.d_k;
 }
 
 }  // namespace quern::kernels

@@ -114,7 +114,7 @@ struct AttendArgs {
   std::size_t n_blocks;
   std::size_t first_key;  // index of the tile's first key in the sequence
   std::size_t n_queries;  // (token, head) rows that share this KV head
-  const float* q;         // [n_queries, q_stride], roped, unscaled
+  const float* q;         // [n_queries, q_stride], roped, unscaled, as store_query() wrote them for this layout
   std::size_t q_stride;
   // Query i sees keys [begin[i], end[i]) and the first `sinks` keys below end[i].
   const std::uint32_t* begin;
@@ -141,6 +141,10 @@ struct AttendArgs {
 constexpr bool cache_has_bf16_products(const CacheLayout& layout, CacheType type) {
   return layout.d_rope == 0 && (type == CacheType::f16 || type == CacheType::bf16 || type == CacheType::fp8_e4m3 ||
                                 type == CacheType::fp8_e5m2);
+}
+// Of a row that store_query() writes, with keys of any type.
+constexpr std::size_t query_floats(std::size_t d_k) {
+  return d_k + 8;
 }
 // Enough for every pair of types of a layout of these widths.
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout);

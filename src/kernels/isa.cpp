@@ -37,6 +37,7 @@ constexpr Kernels make_table(quant::FormatList<F...>) {
       .shift = VectorOps<P>::shift,
       .softcap = VectorOps<P>::softcap,
       .store_kv = AttentionOps<P>::store_kv,
+      .store_query = AttentionQueries<P>::store,
       .attend = AttentionOps<P>::attend,
       .score_keys = AttentionOps<P>::score_keys,
       .latent_rows = AttentionTile<P>::latent_rows,

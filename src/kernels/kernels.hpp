@@ -109,6 +109,8 @@ struct Kernels {
   // Latent rows: k is the rotated key [d_rope], v the latent [d_v].
   void (*store_kv)(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                    std::size_t slot);
+  // A query [d_k] -> row, at most query_floats(d_k), in the form that attend() takes with keys of this layout.
+  void (*store_query)(const CacheLayout& layout, const float* q, float* row);
   // One tile of kTileTokens keys for the queries of one KV head: running state <- merge(state, tile).
   void (*attend)(const AttendArgs& args);
   void (*score_keys)(const ScoreArgs& args);

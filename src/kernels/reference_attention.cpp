@@ -221,6 +221,13 @@ std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& la
   return seen;
 }
 
+std::vector<float> stored_queries(const Kernels& kernels, const CacheLayout& layout, const float* q, std::size_t n) {
+  std::vector<float> rows(n * query_floats(layout.d_k));
+  for (std::size_t i = 0; i < n; ++i)
+    kernels.store_query(layout, q + i * layout.d_k, rows.data() + i * query_floats(layout.d_k));
+  return rows;
+}
+
 ReferenceQuery::Weights reference_weights(const CacheLayout& layout) {
   if (layout.v_type == CacheType::int8) return ReferenceQuery::Weights::codes;
   return cache_has_bf16_products(layout, layout.v_type) ? ReferenceQuery::Weights::bf16 : ReferenceQuery::Weights::exact;

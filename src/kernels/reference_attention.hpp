@@ -40,6 +40,9 @@ double reference_attention(const ReferenceQuery& query, double* output);
 // scale; of latent rows one for the latent part and one for the rotated.
 std::vector<float> reference_query(const Kernels& kernels, const CacheLayout& layout, const float* q);
 
+// n queries [n, d_k] as attend() takes them: [n, query_floats(d_k)].
+std::vector<float> stored_queries(const Kernels& kernels, const CacheLayout& layout, const float* q, std::size_t n);
+
 // How the weights of a cache's values are rounded.
 ReferenceQuery::Weights reference_weights(const CacheLayout& layout);
 // The scale of one token's value in a block: ReferenceQuery::v_scale of 8-bit values.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 
 #include "base/round_up.hpp"
@@ -65,9 +64,14 @@ void clear_states(const kernels::AttendState& states, std::size_t n_queries) {
   std::fill_n(states.o, n_queries * states.o_stride, 0.0F);
 }
 
-// Gathers the queries [n_tokens * group, d_k] and their visible keys.
-void prepare_queries(const Job& job, const QueryBlock& block, const AttentionScratch& scratch) {
+KvCache& cache_of(const Step& step, const Attention& op) {
+  return op.spec->source == contract::AttentionSource::encoder ? *step.cross : step.cache;
+}
+
+// Gathers the queries [n_tokens * group], as the kernels take them, and their visible keys.
+void prepare_queries(const Step& step, const Job& job, const QueryBlock& block, const AttentionScratch& scratch) {
   const Attention& op = job.op;
+  const kernels::CacheLayout& layout = cache_of(step, op).layout(op.cache_layer);
   const contract::Attention& spec = *op.spec;
   const Selection* selection = job.selection;
   const std::size_t group = group_heads(op);
@@ -75,8 +79,8 @@ void prepare_queries(const Job& job, const QueryBlock& block, const AttentionScr
     const std::size_t token = block.first + i / group;
     const std::size_t head = block.head_group * group + i % group;
     const Visible visible = visible_keys(op, *block.run, block.run->first_position + token);
-    std::memcpy(scratch.q.data() + i * scratch.q_stride,
-                job.q.row(block.run->first_token + token) + head * spec.d_k, spec.d_k * sizeof(float));
+    step.model.kernels->store_query(layout, job.q.row(block.run->first_token + token) + head * spec.d_k,
+                                    scratch.q.data() + i * scratch.q_stride);
     scratch.begin[i] = static_cast<std::uint32_t>(visible.begin);
     scratch.end[i] = static_cast<std::uint32_t>(visible.end);
     if (spec.alibi) scratch.alibi[i] = spec.alibi->slopes[head];
@@ -85,10 +89,6 @@ void prepare_queries(const Job& job, const QueryBlock& block, const AttentionScr
                             kv_head_of(op, block.head_group) % selection->n_groups;
     scratch.selected[i] = selection->bits + row * selection->words;
   }
-}
-
-KvCache& cache_of(const Step& step, const Attention& op) {
-  return op.spec->source == contract::AttentionSource::encoder ? *step.cross : step.cache;
 }
 
 kernels::AttendArgs attend_args(const Step& step, const Job& job, const QueryBlock& block,
@@ -190,7 +190,7 @@ void finish_block(const Step& step, const Attention& op, const QueryBlock& block
 // depend on how tokens are cut into blocks.
 void attend_block(const Step& step, const Job& job, const QueryBlock& block, std::size_t thread) {
   const AttentionScratch& scratch = step.scratch.attention[thread];
-  prepare_queries(job, block, scratch);
+  prepare_queries(step, job, block, scratch);
   kernels::AttendArgs args = attend_args(step, job, block, scratch);
   clear_states(args.state, args.n_queries);
   const std::size_t n_keys = args.end[args.n_queries - 1];
@@ -262,11 +262,13 @@ void attend_by_tile(Step& step, const Job& job) {
   const std::size_t n_items = n_runs * n_groups * n_tiles;
   auto tiles = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     Tile tile = tile_of(begin);
+    std::size_t prepared = n_items;  // a tile whose queries are
     for (std::size_t item = begin; item < end; ++item) {
       const Tile next = item + 1 < n_items ? tile_of(item + 1) : Tile{};  // most often this thread's too
       const QueryBlock block = block_of(item / n_tiles);
       const AttentionScratch& scratch = step.scratch.attention[thread];
-      prepare_queries(job, block, scratch);
+      if (prepared == n_items || prepared / n_tiles != item / n_tiles) prepare_queries(step, job, block, scratch);
+      prepared = item;
       kernels::AttendArgs args = attend_args(step, job, block, scratch);
       clear_states(states.at(item), args.n_queries);
       args.state = states.at(item);

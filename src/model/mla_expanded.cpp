@@ -64,13 +64,20 @@ void mark_visible(const contract::Mla& spec, const Run& run, const ExpandedScrat
   }
 }
 
-kernels::AttendArgs attend_args(const Mla& op, const Rows& q, const Head& head,
-                                const ExpandedScratch& memory) {
+// The head's queries as the kernels take them.
+void prepare_queries(const Step& step, const Rows& q, const Head& head, const ExpandedScratch& memory) {
+  const std::size_t d_k = head.layout.d_k, stride = kernels::query_floats(d_k);
+  for (std::size_t t = 0; t < head.run.n_tokens; ++t)
+    step.model.kernels->store_query(head.layout, q.row(head.run.first_token + t) + head.index * d_k,
+                                    memory.q.data() + t * stride);
+}
+
+kernels::AttendArgs attend_args(const Mla& op, const Head& head, const ExpandedScratch& memory) {
   const contract::Mla& spec = *op.spec;
   kernels::AttendArgs args{};
   args.layout = &head.layout;
-  args.q = q.row(head.run.first_token) + head.index * (spec.d_nope + spec.d_rope);
-  args.q_stride = q.stride;
+  args.q = memory.q.data();
+  args.q_stride = kernels::query_floats(head.layout.d_k);
   args.begin = memory.begin.data();
   args.end = memory.end.data();
   args.sinks = spec.mask.window ? static_cast<std::uint32_t>(spec.mask.sinks) : 0;
@@ -87,7 +94,8 @@ void attend_head(const Step& step, const Mla& op, const Rows& q, const Selection
   const ExpandedScratch& memory = step.scratch.mla.expanded[thread];
   const Run& run = head.run;
   mark_visible(*op.spec, run, memory);
-  kernels::AttendArgs args = attend_args(op, q, head, memory);
+  prepare_queries(step, q, head, memory);
+  kernels::AttendArgs args = attend_args(op, head, memory);
   std::fill_n(memory.max.data(), run.n_tokens, -std::numeric_limits<float>::infinity());
   std::fill_n(memory.sum.data(), run.n_tokens, 0.0F);
   std::fill_n(memory.o.data(), run.n_tokens * args.state.o_stride, 0.0F);

@@ -42,6 +42,7 @@ ExpandedScratch expanded_scratch(const Need& need, std::size_t max_chunk) {
   constexpr std::size_t kRows = kernels::kTileTokens;
   ExpandedScratch scratch;
   scratch.latents = LazyArray<float>(kRows * round_up(need.kv, 16));
+  scratch.q = LazyArray<float>(max_chunk * kernels::query_floats(need.d_k));
   scratch.k = LazyArray<float>(kRows * round_up(need.d_k, 16));
   scratch.v = LazyArray<float>(kRows * round_up(need.d_v, 16));
   scratch.blocks = LazyArray<std::byte>(kernels::kTileBlocks * need.block_bytes);
@@ -56,7 +57,7 @@ ExpandedScratch expanded_scratch(const Need& need, std::size_t max_chunk) {
 }
 
 std::size_t bytes_of(const ExpandedScratch& scratch) {
-  return scratch.latents.bytes() + scratch.k.bytes() + scratch.v.bytes() + scratch.blocks.bytes() +
+  return scratch.latents.bytes() + scratch.q.bytes() + scratch.k.bytes() + scratch.v.bytes() + scratch.blocks.bytes() +
          scratch.max.bytes() * 4 + scratch.o.bytes() + scratch.selected.bytes() +
          scratch.kernel.bytes();
 }

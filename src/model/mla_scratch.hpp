@@ -21,6 +21,7 @@ struct ScoredKey {
 // Per thread, for one head of one run in the expanded form.
 struct ExpandedScratch {
   LazyArray<float> latents, k, v;       // [kTileTokens, width]
+  LazyArray<float> q;                   // [tokens], of one head, as the kernels take them
   LazyArray<std::byte> blocks;          // [kTileBlocks]: f32, d_nope + d_rope and d_v wide
   LazyArray<float> max, sum, o;         // [tokens], o [tokens, padded d_v]
   LazyArray<std::uint32_t> begin, end;  // [tokens]

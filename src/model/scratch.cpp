@@ -101,7 +101,7 @@ struct AttentionNeed {
     const contract::Attention& spec = *op.spec;
     const std::size_t heads = group_heads(op), rows = query_tokens(op) * heads;
     n_queries = std::max(n_queries, rows);
-    q_stride = std::max(q_stride, round_up(spec.d_k, 16));
+    q_stride = std::max(q_stride, round_up(kernels::query_floats(spec.d_k), 16));
     o_stride = std::max(o_stride, round_up(spec.d_v, 16));
     const kernels::CacheLayout layout =
         op.d_rope != 0

@@ -46,8 +46,11 @@ class Problem {
     }
     for (std::size_t b = 1; b < n_tiles * kTileBlocks; ++b)
       std::memcpy(blocks_.data() + b * layout_.block_bytes, blocks_.data(), layout_.block_bytes);
-    q_ = base::Buffer<float>(n_ * layout.d_k);
-    for (std::size_t i = 0; i < q_.size(); ++i) q_[i] = static_cast<float>(i * 37 % 29) / 14.0f - 1.0f;
+    q_ = base::Buffer<float>(n_ * query_floats(layout.d_k));
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t d = 0; d < layout.d_k; ++d) row[d] = static_cast<float>((i * 31 + d * 37) % 29) / 14.0f - 1.0f;
+      kernels.store_query(layout_, row.data(), q_.data() + i * query_floats(layout.d_k));
+    }
     begin_.assign(n_, 0);
     end_.assign(n_, static_cast<std::uint32_t>(n_tiles * kTileTokens));
     max_.assign(n_, 0);
@@ -62,7 +65,7 @@ class Problem {
     for (std::size_t tile = 0; tile < n_tiles_; ++tile) {
       const std::byte* const* blocks = all.data() + tile * kTileBlocks;
       kernels_.attend({.layout = &layout_, .blocks = blocks, .n_blocks = kTileBlocks, .first_key = tile * kTileTokens,
-                       .n_queries = n_, .q = q_.data(), .q_stride = layout_.d_k, .begin = begin_.data(), .end = end_.data(),
+                       .n_queries = n_, .q = q_.data(), .q_stride = query_floats(layout_.d_k), .begin = begin_.data(), .end = end_.data(),
                        .sinks = 0, .scale = 0.125f, .softcap = 0.0f, .alibi = nullptr, .alibi_before_scale = false,
                        .bias = nullptr, .state = {max_.data(), sum_.data(), o_.data(), stride()},
                        .scratch = scratch_.data(), .next_blocks = blocks + kTileBlocks,

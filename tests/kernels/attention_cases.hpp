@@ -88,6 +88,7 @@ class AttentionSequence {
     }
     std::vector<float> biases(case_.bias ? n * kTileTokens : 0);
     std::vector<const float*> bias(n);
+    const std::vector<float> q = stored_queries(kernels_, layout_, &q_[first * case_.group * case_.d_k], n);
     for (std::size_t tile = 0; tile * kTileTokens < end; ++tile) {
       for (std::size_t i = 0; i < n && case_.bias; ++i) {
         bias[i] = &biases[i * kTileTokens];
@@ -103,8 +104,8 @@ class AttentionSequence {
                        blocks.size(),
                        tile * kTileTokens,
                        n,
-                       &q_[first * case_.group * case_.d_k],
-                       case_.d_k,
+                       q.data(),
+                       query_floats(case_.d_k),
                        begins.data(),
                        ends.data(),
                        case_.sinks,

@@ -214,13 +214,14 @@ TEST_CASE("a row that sees no key gives zeros and keeps its state") {
     AttentionSequence sequence(c, *isa->kernels);
     sequence.store(0, 20);
     const std::byte* block = sequence.block_of(0);
-    std::vector<float> q(3 * 64, 1.0f), scratch(attend_scratch_floats(3, sequence.layout()));
+    const std::vector<float> ones(3 * 64, 1.0f), q = stored_queries(*isa->kernels, sequence.layout(), ones.data(), 3);
+    std::vector<float> scratch(attend_scratch_floats(3, sequence.layout()));
     const std::uint32_t begin[3] = {0, 20, 7}, end[3] = {5, 20, 7};
     float max[3], sum[3] = {0, 0, 0};
     for (float& m : max) m = -std::numeric_limits<float>::infinity();
     std::vector<float> o(3 * 64, 0.0f), output(3 * 64, 9.0f);
     const AttendState state{max, sum, o.data(), 64};
-    isa->kernels->attend({&sequence.layout(), &block, 1, 0, 3, q.data(), 64, begin, end, 0, 0.1f,
+    isa->kernels->attend({&sequence.layout(), &block, 1, 0, 3, q.data(), query_floats(64), begin, end, 0, 0.1f,
                           0.0f, nullptr, false, nullptr, state, scratch.data()});
     CHECK(sum[0] >= 1.0f);
     CHECK(sum[1] == 0.0f);

@@ -46,6 +46,7 @@ class LatentSequence {
     base::Buffer<float> scratch(attend_scratch_floats(n, layout_));
     const std::vector<std::uint32_t> begin(n, 0), end(n, static_cast<std::uint32_t>(c_.n_keys));
     const std::vector<const std::uint32_t*> bits(n, selected.data());
+    const std::vector<float> q = stored_queries(kernels_, layout_, q_.data(), n);
     for (std::size_t tile = 0; tile < c_.n_keys; tile += kTileTokens) {
       std::vector<const std::byte*> blocks;
       for (std::size_t k = tile; k < std::min(tile + kTileTokens, c_.n_keys); k += kBlockTokens)
@@ -56,8 +57,8 @@ class LatentSequence {
       args.n_blocks = blocks.size();
       args.first_key = tile;
       args.n_queries = n;
-      args.q = q_.data();
-      args.q_stride = layout_.d_k;
+      args.q = q.data();
+      args.q_stride = query_floats(layout_.d_k);
       args.begin = begin.data();
       args.end = end.data();
       args.scale = 0.05f;

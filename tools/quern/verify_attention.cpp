@@ -142,8 +142,9 @@ std::vector<float> attended(const kernels::Kernels& kernels, const Shape& shape,
   kernels::AttendArgs args{};
   args.layout = &shape.layout;
   args.n_queries = n;
-  args.q = queries.q.data();
-  args.q_stride = shape.d_k;
+  const std::vector<float> q = kernels::stored_queries(kernels, shape.layout, queries.q.data(), n);
+  args.q = q.data();
+  args.q_stride = kernels::query_floats(shape.d_k);
   args.begin = begin.data();
   args.end = end.data();
   args.sinks = static_cast<std::uint32_t>(shape.sinks);

@@ -37,7 +37,7 @@ struct AttentionInteger {
   static void score(Work& work) {
     const Queries queries(work);
     const bool latent = queries.n_parts() > 1;
-    for (std::size_t r = 0; r < work.n_rows; ++r) work.unit[r] = latent ? 1.0f : queries.part(0).scale[r];
+    for (std::size_t r = 0; r < work.n_rows; ++r) work.unit[r] = latent ? 1.0f : queries.scale(queries.part(0), r);
     const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
       Ahead ahead;
@@ -105,7 +105,7 @@ struct AttentionInteger {
     const std::int8_t* codes = queries.codes(part, at.row);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < kRows; ++r)
-      for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::iset(part.start[at.row + r]);
+      for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = P::iset(queries.start(part, at.row + r));
     std::size_t line = 0;
     do {  // no part is empty
       Line k[kScoreHalves];
@@ -146,8 +146,8 @@ struct AttentionInteger {
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r) {
         float* score = work.score_of(at.row + r, half);
-        const V16 held = P::mul(P::load(score), P::set(latent.scale[at.row + r]));
-        P::store(score, P::fma(P::mul(P::to_float(sum[r][h]), scale), P::set(rotated.scale[at.row + r]), held));
+        const V16 held = P::mul(P::load(score), P::set(queries.scale(latent, at.row + r)));
+        P::store(score, P::fma(P::mul(P::to_float(sum[r][h]), scale), P::set(queries.scale(rotated, at.row + r)), held));
       }
     }
   }

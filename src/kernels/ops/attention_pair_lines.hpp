@@ -1,5 +1,5 @@
-// What products of bf16 pairs (pair_products.hpp) take of attention: the queries, rounded, and blocks of the cache as
-// operands, in its own memory where it holds bf16 numbers, else converted, once for all rows of a call.
+// Blocks of the cache as operands of bf16 products (pair_products.hpp): in its own memory where it holds bf16 numbers,
+// else converted, once for all rows of a call.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,6 @@ struct AttentionPairLines {
 
   static constexpr std::size_t kPair = 4, kLine = 64;  // bytes
   static constexpr std::size_t kBlockPairs = kBlockTokens / 2;
-
-  // [n_rows, (d_k + 1) / 2] pairs. Returns the bytes from one row to the next.
-  static std::size_t round_queries(const Work& work, std::byte* to) {
-    const std::size_t d_k = work.args.layout->d_k, stride = (d_k + 1) / 2 * kPair;
-    for (std::size_t r = 0; r < work.n_rows; ++r) {
-      std::byte* row = to + r * stride;
-      if (d_k % 2 != 0) __builtin_memset(row + stride - kPair, 0, kPair);
-      Pairs::round(work.q(r), d_k, row);
-    }
-    return stride;
-  }
 
   struct Keys {
     const std::byte* operands;  // [2 half blocks][half_operands] of 16 tokens, pairs of dimensions

@@ -33,8 +33,6 @@ struct AttentionPairs {
   // Scores of all rows in units of 1; hidden keys of half blocks that the row sees at -infinity.
   static void score(const Work& work) {
     const AttendArgs& args = work.args;
-    auto* q = reinterpret_cast<std::byte*>(work.spare);
-    const std::size_t stride = Lines::round_queries(work, q);
     const bool few = Ahead::serves(args);
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
       if (!work.any_sees(0, work.n_rows, b)) continue;
@@ -46,7 +44,7 @@ struct AttentionPairs {
         if (!work.any_sees(r, n, b)) continue;
         ahead.ask();
         with_form(keys.form, [&](auto form) {
-          score_rows<form.value, kScoreRows>(keys, q + r * stride, work.score_of(r, 2 * b), n);
+          score_rows<form.value, kScoreRows>(keys, {work.q(r), work.q_stride}, work.score_of(r, 2 * b), n);
         });
         work.hide_parts(r, n, b);
       }
@@ -145,8 +143,12 @@ struct AttentionPairs {
   }
 
   // ---- scores ----
+  struct Queries {
+    const float* rows;   // pairs in the place of floats
+    std::size_t stride;
+  };
   template <Form kForm, std::size_t kRows>
-  static void score_rows(const Keys& keys, const std::byte* q, float* out, std::size_t n) {
+  static void score_rows(const Keys& keys, const Queries& q, float* out, std::size_t n) {
     if (n == kRows) {
       for (std::size_t half = 0; half < 2; half += kScoreHalves)
         score_tile<kForm, kRows>(keys, half, q, out + half * kHalfBlock);
@@ -155,7 +157,7 @@ struct AttentionPairs {
     }
   }
   template <Form kForm, std::size_t kRows>
-  static void score_tile(const Keys& keys, std::size_t first, const std::byte* q, float* out) {
+  static void score_tile(const Keys& keys, std::size_t first, const Queries& q, float* out) {
     constexpr std::size_t kBytes = Pairs::bytes_of(kForm);
     const std::size_t n_pairs = keys.n_pairs, next_half = keys.half_operands * kBytes;
     const std::byte* operands = keys.operands + first * next_half;
@@ -170,7 +172,7 @@ struct AttentionPairs {
         k[h] = Pairs::template load<kForm>(operands + h * next_half + pair * kBytes);
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < kRows; ++r) {
-        const Operand x = Pairs::broadcast(q + (r * n_pairs + pair) * kPair);
+        const Operand x = Pairs::broadcast(reinterpret_cast<const std::byte*>(q.rows + r * q.stride + pair));
         for (std::size_t h = 0; h < kScoreHalves; ++h) sum[r][h] = Pairs::dot(sum[r][h], k[h], x);
       }
     } while (++pair < n_pairs);

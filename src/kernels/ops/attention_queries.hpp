@@ -1,63 +1,92 @@
-// Queries as codes for the products with int8 keys: of rows of their own one part with one scale; of latent rows two,
-// as the keys have them: the latent and, behind it, the rotated key.
+// Queries in the form that products with the keys take, made once for all tiles of keys: with int8 keys codes and a
+// scale; of latent rows two parts, as the keys have them: the latent and, behind it, the rotated key; bf16 pairs where
+// products are of those; rotated floats with int4 keys; else the floats.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/ops/attention_work.hpp"
+#include "kernels/ops/cache_int4.hpp"
+#include "kernels/ops/pair_products.hpp"
 #include "kernels/ops/quantize.hpp"
 
 namespace quern::kernels {
 
+// A row of codes: of each part the scale and what its sums start from, to take the keys' bias off; then the codes.
+struct QueryHeader {
+  static constexpr std::size_t kParts = 2;
+  float scale[kParts];
+  std::int32_t start[kParts];
+};
+
 template <class P>
 class AttentionQueries {
  public:
-  struct Part {
-    std::size_t first_line, n_lines;  // of a half block of keys; 4 codes of a query each
-    std::size_t k_scales;             // offset in a block
-    float scale[kAttendQueries];
-    std::int32_t start[kAttendQueries];  // of the sums: takes the keys' bias off
-  };
-
-  // Over the memory of expanded keys.
-  explicit AttentionQueries(const AttentionWork<P>& work) : codes_(reinterpret_cast<std::int8_t*>(work.k_buffer)) {
-    const CacheLayout& layout = *work.args.layout;
-    const bool latent = layout.d_rope != 0;
-    const std::size_t first = layout.d_k - layout.d_rope, first_lines = cache_lines(CacheType::int8, first);
-    lines_ = first_lines + cache_lines(CacheType::int8, layout.d_rope);
-    n_parts_ = latent ? 2 : 1;
-    place(part_[0], 0, first_lines, latent ? layout.v_scale_offset : layout.k_scale_offset);
-    place(part_[1], first_lines, lines_ - first_lines, layout.k_scale_offset);
-    for (std::size_t r = 0; r < work.n_rows; ++r) {
-      encode(part_[0], r, work.q(r), first);
-      if (latent) encode(part_[1], r, work.q(r) + first, layout.d_rope);
+  static void store(const CacheLayout& layout, const float* q, float* row) {
+    const std::size_t d_k = layout.d_k;
+    if (layout.k_type == CacheType::int8) {
+      store_codes(layout, q, row);
+    } else if (layout.k_type == CacheType::int4) {
+      CacheInt4<P>::rotate_query(q, d_k, row);
+    } else if (cache_has_bf16_products(layout, layout.k_type)) {
+      if (d_k % 2 != 0) row[d_k / 2] = 0.0f;  // the last pair has an odd half too
+      PairProducts<P>::round(q, d_k, reinterpret_cast<std::byte*>(row));
+    } else {
+      __builtin_memcpy(row, q, d_k * sizeof(float));
     }
+  }
+
+  // ---- rows of codes ----
+  struct Part {
+    std::size_t index, first_line, n_lines;  // lines of a half block of keys: 4 codes of a query each
+    std::size_t k_scales;                    // offset in a block
+  };
+  explicit AttentionQueries(const AttentionWork<P>& work) : work_(work) {
+    const CacheLayout& layout = *work.args.layout;
+    const std::size_t first_lines = latent_lines(layout);
+    lines_ = first_lines + cache_lines(CacheType::int8, layout.d_rope);
+    n_parts_ = layout.d_rope != 0 ? 2 : 1;
+    part_[0] = {0, 0, first_lines, layout.d_rope != 0 ? layout.v_scale_offset : layout.k_scale_offset};
+    part_[1] = {1, first_lines, lines_ - first_lines, layout.k_scale_offset};
   }
   std::size_t n_parts() const { return n_parts_; }
   const Part& part(std::size_t i) const { return part_[i]; }
-  std::size_t lines() const { return lines_; }  // of a half block of keys
-  std::size_t stride() const { return 4 * lines_; }
-  const std::int8_t* codes(const Part& part, std::size_t r) const { return codes_ + r * stride() + 4 * part.first_line; }
+  std::size_t lines() const { return lines_; }                              // of a half block of keys
+  std::size_t stride() const { return work_.q_stride * sizeof(float); }     // bytes from one row to the next
+  float scale(const Part& part, std::size_t r) const { return header(r)->scale[part.index]; }
+  std::int32_t start(const Part& part, std::size_t r) const { return header(r)->start[part.index]; }
+  const std::int8_t* codes(const Part& part, std::size_t r) const {
+    return reinterpret_cast<const std::int8_t*>(header(r) + 1) + 4 * part.first_line;
+  }
 
  private:
-  static void place(Part& part, std::size_t first_line, std::size_t n_lines, std::size_t k_scales) {
-    part.first_line = first_line;
-    part.n_lines = n_lines;
-    part.k_scales = k_scales;
+  static std::size_t latent_lines(const CacheLayout& layout) {
+    return cache_lines(CacheType::int8, layout.d_k - layout.d_rope);
   }
-  // Codes of rows, and of a row's parts, are written in order: each may write some bytes over the next.
-  void encode(Part& part, std::size_t r, const float* q, std::size_t n) {
-    std::int8_t* row = codes_ + r * stride() + 4 * part.first_line;
-    std::int32_t sum = 0;
-    part.scale[r] = QuantizeOps<P>::quantize_group(q, n, row, sum);
-    part.start[r] = -P::kBias * sum;
-    for (std::size_t i = n; i < 4 * part.n_lines; ++i) row[i] = 0;
+  const QueryHeader* header(std::size_t r) const { return reinterpret_cast<const QueryHeader*>(work_.q(r)); }
+
+  // A part may write some bytes over the next, which follows.
+  static void store_codes(const CacheLayout& layout, const float* q, float* row) {
+    QueryHeader header{};
+    auto* codes = reinterpret_cast<std::int8_t*>(row) + sizeof header;
+    const std::size_t widths[QueryHeader::kParts] = {layout.d_k - layout.d_rope, layout.d_rope};
+    for (std::size_t part = 0; part < QueryHeader::kParts; ++part) {
+      const std::size_t n = widths[part], padded = 4 * cache_lines(CacheType::int8, n);
+      if (n == 0) continue;
+      std::int32_t sum = 0;
+      header.scale[part] = QuantizeOps<P>::quantize_group(q, n, codes, sum);
+      header.start[part] = -P::kBias * sum;
+      for (std::size_t i = n; i < padded; ++i) codes[i] = 0;
+      q += n;
+      codes += padded;
+    }
+    __builtin_memcpy(row, &header, sizeof header);
   }
 
-  std::int8_t* codes_;
+  const AttentionWork<P>& work_;
   std::size_t lines_, n_parts_;
-  Part part_[2];
+  Part part_[QueryHeader::kParts];
 };
 
 }  // namespace quern::kernels

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/ops/cache_int4.hpp"
+#include "kernels/attention_types.hpp"
 
 namespace quern::kernels {
 
@@ -19,8 +19,7 @@ struct AttentionWork {
   const AttendArgs& args;
   std::size_t first, n_rows, v_width;
   float *scores, *o, *k_buffer, *v_buffer;
-  float* spare;  // n_rows * d_k: the queries in the form that the keys' type wants
-  const float* q_rows;  // as the keys lie: rotated for int4
+  const float* q_rows;  // in the form that the keys want (attention_queries.hpp)
   std::size_t q_stride;
   std::uint16_t keys[kAttendQueries][kTileHalves];    // bit per key of a half block: the row sees it
   std::uint32_t seen[kAttendQueries];                 // bit per half block with any such key
@@ -36,10 +35,8 @@ struct AttentionWork {
     v_buffer = k_buffer + expanded_k_floats(*a.layout);
     scores = v_buffer + kBlockTokens * v_width;
     o = scores + n * kTileTokens;
-    spare = o + n * v_width;
     q_rows = a.q + first * a.q_stride;
     q_stride = a.q_stride;
-    if (a.layout->k_type == CacheType::int4) rotate(spare);
     if (a.layout->v_type == CacheType::int8) finite_values = scales_finite();
     for (std::size_t r = 0; r < n; ++r) {
       unit[r] = 1.0f;
@@ -92,12 +89,6 @@ struct AttentionWork {
     for (std::size_t half = 0; half < 2 * args.n_blocks; ++half)
       probe = P::fma(scales(args.layout->v_scale_offset, half), P::zero(), probe);
     return P::reduce_add(probe) == 0.0f;
-  }
-  void rotate(float* buffer) {
-    const std::size_t d_k = args.layout->d_k;
-    for (std::size_t r = 0; r < n_rows; ++r) CacheInt4<P>::rotate_query(q(r), d_k, buffer + r * d_k);
-    q_rows = buffer;
-    q_stride = d_k;
   }
   void mark_keys(std::size_t r) {
     const std::size_t begin = args.begin[first + r], end = args.end[first + r];
