@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/ops/attention_ahead.hpp"
 #include "kernels/ops/attention_integer.hpp"
 #include "kernels/ops/attention_pairs.hpp"
 #include "kernels/ops/attention_tile.hpp"
@@ -29,7 +28,6 @@ struct AttentionOps {
   using Work = AttentionWork<P>;
   using Integer = AttentionInteger<P>;
   using Pairs = AttentionPairs<P>;
-  using Ahead = AttentionAhead<P>;
 
   static void store_kv(const CacheLayout& layout, const float* k, const float* v, std::byte* block,
                        std::size_t slot) {
@@ -132,19 +130,16 @@ struct AttentionOps {
 
   static void score(Work& work) {
     const AttendArgs& args = work.args;
-    const bool few = Ahead::serves(args);
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
       if (!work.any_row(2 * b) && !work.any_row(2 * b + 1)) continue;
       typename Tile::Scores scores = Tile::expand_k(*args.layout, args.blocks[b], work.k_buffer);
       scores.q_stride = work.q_stride;
-      Ahead ahead;
-      if (few) ahead = Ahead::in_scores(args, b, Ahead::portions(work.n_rows, Tile::kRows));
+      work.ahead.ask(AttentionAhead<P>::kScores);
       for (std::size_t r = 0; r < work.n_rows; r += Tile::kRows) {
         const std::size_t rest = work.n_rows - r, n = rest < Tile::kRows ? rest : Tile::kRows;
         if (!work.any_sees(r, n, b)) continue;
         scores.q = work.q(r);
         scores.out = work.score_of(r, 2 * b);
-        ahead.ask();
         Tile::dot_rows(scores, n);
       }
       for (std::size_t r = 0; r < work.n_rows; ++r)
@@ -211,6 +206,7 @@ struct AttentionOps {
 
   // Scores -> weights of the values: exp(score - peak), times the value's scale where V has scales.
   static void soften(Work& work, std::size_t r) {
+    work.ahead.ask(AttentionAhead<P>::kSoftmax);
     const CacheLayout& layout = *work.args.layout;
     V16 peaks = P::set(-__builtin_inff());
     for (std::size_t half = 0; half < kTileHalves; ++half)
@@ -238,7 +234,7 @@ struct AttentionOps {
       if (!work.any_row(half)) continue;
       const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer,
                                       work.k_buffer);
-      if (Ahead::serves(args) && half % 2 == 0) Ahead::in_values(args, half / 2, 1).ask();
+      if (half % 2 == 0) work.ahead.ask(AttentionAhead<P>::kValues);
       for (std::size_t r = 0; r < work.n_rows;) {
         const typename Tile::Values values{v, work.v_width, work.score_of(r, half), kTileTokens,
                                            work.o + r * work.v_width};

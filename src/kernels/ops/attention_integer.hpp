@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/ops/attention_ahead.hpp"
 #include "kernels/ops/attention_queries.hpp"
 #include "kernels/ops/attention_shares.hpp"
 #include "kernels/ops/attention_values.hpp"
@@ -25,7 +24,6 @@ struct AttentionInteger {
   using Line = typename P::Line;
   using Work = AttentionWork<P>;
   using Shares = AttentionShares<P>;
-  using Ahead = AttentionAhead<P>;
   using Queries = AttentionQueries<P>;
   using Values = AttentionValues<P>;
 
@@ -38,14 +36,12 @@ struct AttentionInteger {
     const Queries queries(work);
     const bool latent = queries.n_parts() > 1;
     for (std::size_t r = 0; r < work.n_rows; ++r) work.unit[r] = latent ? 1.0f : queries.scale(queries.part(0), r);
-    const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
-      Ahead ahead;
-      if (few) ahead = Ahead::in_scores(work.args, b, Ahead::portions(work.n_rows, kScoreRows) * (2 / kScoreHalves));
+      work.ahead.ask(AttentionAhead<P>::kScores);
       for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
-        score_rows<kScoreRows>(work, queries, {r, b, ahead}, n);
+        score_rows<kScoreRows>(work, queries, {r, b}, n);
         work.hide_parts(r, n, b);
       }
     }
@@ -54,15 +50,12 @@ struct AttentionInteger {
   // Outputs of all rows.
   static void weigh_values(Work& work) {
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
-    const bool few = Ahead::serves(work.args);
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
       if (!work.any_sees(0, work.n_rows, b)) continue;
       const Values values(work, b);
-      Ahead ahead;
-      if (few) ahead = Ahead::in_values(work.args, b, Ahead::portions(work.n_rows, kValueRows));
+      work.ahead.ask(AttentionAhead<P>::kValues);
       for (std::size_t r = 0; r < work.n_rows; r += kValueRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kValueRows ? rest : kValueRows;
-        ahead.ask();
         if (work.any_sees(r, n, b)) value_rows<kValueRows>(work, values, r, n);
       }
     }
@@ -77,14 +70,12 @@ struct AttentionInteger {
 
   struct Place {
     std::size_t row, block;
-    Ahead& ahead;
   };
 
   template <std::size_t kRows>
   static void score_rows(const Work& work, const Queries& queries, const Place& at, std::size_t n) {
     if (n == kRows) {
       for (std::size_t half = 0; half < 2; half += kScoreHalves) {
-        at.ahead.ask();
         score_tile<kRows>(work, queries, at, half);
         if (queries.n_parts() > 1) add_rotated<kRows>(work, queries, at, half);
       }

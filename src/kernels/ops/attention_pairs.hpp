@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/ops/attention_ahead.hpp"
 #include "kernels/ops/attention_pair_lines.hpp"
 #include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/exp.hpp"
@@ -22,7 +21,6 @@ struct AttentionPairs {
   using V16 = typename P::V16;
   using I16 = typename P::I16;
   using Work = AttentionWork<P>;
-  using Ahead = AttentionAhead<P>;
   using Pairs = PairProducts<P>;
   using Form = typename Pairs::Form;
   using Operand = typename Pairs::Operand;
@@ -31,18 +29,15 @@ struct AttentionPairs {
   using Values = typename Lines::Values;
 
   // Scores of all rows in units of 1; hidden keys of half blocks that the row sees at -infinity.
-  static void score(const Work& work) {
+  static void score(Work& work) {
     const AttendArgs& args = work.args;
-    const bool few = Ahead::serves(args);
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
       if (!work.any_sees(0, work.n_rows, b)) continue;
       const Keys keys(work, b);
-      Ahead ahead;
-      if (few) ahead = Ahead::in_scores(args, b, Ahead::portions(work.n_rows, kScoreRows));
+      work.ahead.ask(AttentionAhead<P>::kScores);
       for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
-        ahead.ask();
         with_form(keys.form, [&](auto form) {
           score_rows<form.value, kScoreRows>(keys, {work.q(r), work.q_stride}, work.score_of(r, 2 * b), n);
         });
@@ -58,17 +53,20 @@ struct AttentionPairs {
       const std::size_t end = first + kTogether < work.n_rows ? first + kTogether : work.n_rows;
       for (std::size_t r = first; r < end; ++r) work.peak[r] = peak(work, r);
       for (std::size_t r = first; r < end; ++r)
-        if (work.seen[r] != 0) weigh_keys(work, r);
+        if (work.seen[r] != 0) {
+          work.ahead.ask(AttentionAhead<P>::kSoftmax);
+          weigh_keys(work, r);
+        }
     }
   }
 
   // Outputs of all rows.
-  static void weigh_values(const Work& work) {
+  static void weigh_values(Work& work) {
     const AttendArgs& args = work.args;
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
       if (!work.any_sees(0, work.n_rows, b)) continue;
-      if (Ahead::serves(args)) Ahead::in_values(args, b, 1).ask();
+      work.ahead.ask(AttentionAhead<P>::kValues);
       const Values values(work, b);
       with_form(values.form, [&](auto form) { weigh_block<form.value>(work, values, b); });
     }

@@ -34,7 +34,10 @@ struct AttentionShares {
       float top[kTogether][16] = {};  // largest weight of each block
       for (std::size_t r = first; r < end; ++r) work.peak[r] = peak(work, r);
       for (std::size_t r = first; r < end; ++r)
-        if (work.seen[r] != 0) weigh_keys(work, r, top[r - first]);
+        if (work.seen[r] != 0) {
+          work.ahead.ask(AttentionAhead<P>::kSoftmax);
+          weigh_keys(work, r, top[r - first]);
+        }
       for (std::size_t r = first; r < end; ++r)
         if (work.seen[r] != 0) encode(work, r, top[r - first]);
     }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/attention_types.hpp"
+#include "kernels/ops/attention_ahead.hpp"
 
 namespace quern::kernels {
 
@@ -27,10 +27,11 @@ struct AttentionWork {
   float unit[kAttendQueries];                         // what the row's stored scores are still to be multiplied by
   float peak[kAttendQueries], total[kAttendQueries];  // the tile's max, in that unit already, and sum
   float share_scale[kAttendQueries][kTileBlocks];     // of int8 weights (attention_integer.hpp)
+  AttentionAhead<P> ahead;
   bool finite_values = true;                          // no slot of int8 values has a scale that is not
 
   AttentionWork(const AttendArgs& a, std::size_t first_row, std::size_t n)
-      : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16) {
+      : args(a), first(first_row), n_rows(n), v_width((a.layout->d_v + 15) / 16 * 16), ahead(a, n) {
     k_buffer = a.scratch;
     v_buffer = k_buffer + expanded_k_floats(*a.layout);
     scores = v_buffer + kBlockTokens * v_width;
