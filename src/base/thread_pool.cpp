@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <system_error>
@@ -49,6 +50,11 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& value, Ready ready) {
 enum Part : std::uint32_t { open, taken, done };
 constexpr std::uint32_t kPartBits = 2;
 constexpr std::uint32_t part_of(std::uint32_t job, Part part) { return job << kPartBits | part; }
+
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
 
 constexpr std::size_t kMostChunks = std::size_t{1} << 24;  // of a job: far more than balance needs, numbered in 32 bits
 
@@ -99,6 +105,8 @@ struct ThreadPool::State {
   std::vector<std::thread> workers;
   std::vector<Seat> seats;    // of the workers, the caller has none
   std::vector<Share> shares;  // of the caller and the workers
+  std::function<void(const LoopTimes&)> watch;
+  LoopTimes times;  // of the loop at hand, where it is watched
 
   // Chunks to all, in order. `grain` grows where there would be more than kMostChunks.
   void deal() {
@@ -111,10 +119,12 @@ struct ThreadPool::State {
 
   // A thread's own share, then what is left of the others', nearest first.
   void work(std::size_t thread) {
+    if (watch) times.threads[thread].begin = now_ns();
     std::uint32_t chunk = 0;
     while (shares[thread].take_first(chunk)) run_chunk(chunk, thread);
     for (std::size_t i = 1; i < shares.size(); ++i)
       while (shares[(thread + i) % shares.size()].take_last(chunk)) run_chunk(chunk, thread);
+    if (watch) times.threads[thread].end = now_ns();
   }
   void run_chunk(std::size_t chunk, std::size_t thread) {
     const std::size_t begin = chunk * grain;
@@ -133,6 +143,15 @@ struct ThreadPool::State {
     }
   }
 
+  void begin_watch() {
+    times.threads.assign(shares.size(), {});
+    times.loop.begin = now_ns();
+  }
+  void end_watch() {
+    times.loop.end = now_ns();
+    watch(times);
+  }
+
   void announce() {
     job.fetch_add(1);
     job.notify_all();
@@ -144,6 +163,15 @@ struct ThreadPool::State {
       if (seat.take(number)) seat.part.store(part_of(number, done), std::memory_order_relaxed);
     for (const Seat& seat : seats)
       wait_until(seat.part, [&](std::uint32_t part) { return part == part_of(number, done); });
+  }
+
+  void work_together() {
+    deal();
+    const std::uint32_t number = job.load(std::memory_order_relaxed) + 1;
+    for (Seat& seat : seats) seat.part.store(part_of(number, open), std::memory_order_relaxed);
+    announce();
+    work(0);
+    finish(number);
   }
 };
 
@@ -208,12 +236,11 @@ void ThreadPool::parallel_for(std::size_t n_items, std::size_t grain, RangeFunct
   state.function = &function;
   state.n_items = n_items;
   state.grain = grain;
-  state.deal();
-  const std::uint32_t number = state.job.load(std::memory_order_relaxed) + 1;
-  for (State::Seat& seat : state.seats) seat.part.store(part_of(number, open), std::memory_order_relaxed);
-  state.announce();
-  state.work(0);
-  state.finish(number);
+  if (state.watch) state.begin_watch();
+  state.work_together();
+  if (state.watch) state.end_watch();
 }
+
+void ThreadPool::set_watch(std::function<void(const LoopTimes&)> watch) { state_->watch = std::move(watch); }
 
 }  // namespace quern::base

@@ -84,22 +84,24 @@ std::uint64_t bytes_of(const model::Moe& op) {
 
 }  // namespace
 
+std::uint64_t weight_bytes_per_token(const model::Branch& branch) {
+  std::uint64_t total = 0;
+  if (const auto& a = branch.attention) {
+    total += bytes_of(a->q) + bytes_of(a->o);
+    // K and V of the encoder's output are computed once, by encode().
+    if (a->spec->source == contract::AttentionSource::self) total += bytes_of(a->k) + bytes_of(a->v);
+  }
+  if (branch.mla) total += bytes_of(*branch.mla);
+  if (branch.nsa) total += bytes_of(*branch.nsa);
+  if (branch.ffn) total += bytes_of(*branch.ffn);
+  if (branch.moe) total += bytes_of(*branch.moe);
+  return total;
+}
+
 std::uint64_t weight_bytes_per_token(const model::Model& model) {
   std::uint64_t total = bytes_of(model.head.logits);
-  for (const model::Layer& layer : model.output_stack().layers) {
-    for (const model::Branch& branch : layer.branches) {
-      if (const auto& a = branch.attention) {
-        total += bytes_of(a->q) + bytes_of(a->o);
-        // K and V of the encoder's output are computed once, by encode().
-        if (a->spec->source == contract::AttentionSource::self)
-          total += bytes_of(a->k) + bytes_of(a->v);
-      }
-      if (branch.mla) total += bytes_of(*branch.mla);
-      if (branch.nsa) total += bytes_of(*branch.nsa);
-      if (branch.ffn) total += bytes_of(*branch.ffn);
-      if (branch.moe) total += bytes_of(*branch.moe);
-    }
-  }
+  for (const model::Layer& layer : model.output_stack().layers)
+    for (const model::Branch& branch : layer.branches) total += weight_bytes_per_token(branch);
   return total;
 }
 

@@ -33,6 +33,7 @@ struct Timings {
 
 // Sum of the matrices one decode step reads (a shared layer counts each time).
 std::uint64_t weight_bytes_per_token(const model::Model& model);
+std::uint64_t weight_bytes_per_token(const model::Branch& branch);
 
 // Most memory that this process held at once; 0 where the system does not say.
 std::uint64_t peak_rss_bytes();

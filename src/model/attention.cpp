@@ -89,9 +89,13 @@ void run_attention(Step& step, const Attention& op, const LazyRows& input, const
   const Rows k = step.scratch.k.rows(n, spec.n_kv_heads * spec.d_k);
   const Rows v = step.scratch.v.rows(n, spec.n_kv_heads * spec.d_v);
   const Rows attended = step.scratch.attended.rows(n, spec.n_heads * spec.d_v);
+  step.begins(Part::qkv);
   project(step, op, input, q, k, v);
+  step.begins(Part::place);
   place(step, op, q, k, v);
+  step.begins(Part::attend);
   attend(step, op, q, attended);
+  step.begins(Part::o);
   run_linear(step, attended, op.o, out);
 }
 

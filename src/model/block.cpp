@@ -35,10 +35,13 @@ void run_op(Step& step, const Branch& branch, const LazyRows& h, const Rows& y) 
     case contract::OpKind::ffn:
       return run_ffn(step, *branch.ffn, h, y);
     case contract::OpKind::mla:
+      step.begins(Part::other_op);
       return run_mla(step, *branch.mla, h, y);
     case contract::OpKind::moe:
+      step.begins(Part::other_op);
       return run_moe(step, *branch.moe, h, y);
     case contract::OpKind::nsa:
+      step.begins(Part::other_op);
       return run_nsa(step, *branch.nsa, h, y);
   }
 }

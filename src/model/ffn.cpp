@@ -22,10 +22,12 @@ void run_ffn(Step& step, const Ffn& op, const LazyRows& input, const Rows& out) 
   const Rows gate = step.scratch.gate.rows(input.rows.n, op.spec->d_ff);
   const Rows up = step.scratch.up.rows(input.rows.n, op.spec->d_ff);
   const LinearJob jobs[] = {{&op.up, up}, {&op.gate, gate}};
+  step.begins(Part::gate_up);
   run_linears(step, input, std::span<const LinearJob>(jobs).first(op.spec->gated ? 2 : 1));
   auto activate = [&](std::size_t t) {
     activate_row(*step.model.kernels, op, gate.row(t), up.row(t), up.width);
   };
+  step.begins(Part::down);
   run_linear(step, {up, activate}, op.down, out);
 }
 

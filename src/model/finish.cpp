@@ -51,6 +51,7 @@ Outputs finish(Step& step, const Placement& placement, bool logits) {
   if (head.logits.weight == nullptr || !logits) return {hidden.n, 0};
   const Rows input = head.pool ? pooled_rows(step, placement, hidden) : hidden;
   const Rows outputs = step.scratch.logits.rows(input.n, head.logits.out);
+  step.begins(Part::head);
   run_head(step, input, outputs);
   observe(step, "logits", outputs);
   return {hidden.n, outputs.n};

@@ -74,6 +74,7 @@ struct Runner::State {
   std::size_t n_encoded = 0;
   bool logits = true;
   Tap tap;
+  PartWatch part_watch;
   std::function<bool()> stop_requested;
   std::size_t declared;  // length of sequences that state none
   bool deterministic = false;
@@ -89,6 +90,7 @@ struct Runner::State {
             placement.tokens,
             placement.runs,
             tap ? &tap : nullptr,
+            part_watch ? &part_watch : nullptr,
             deterministic};
   }
   void place_positions();
@@ -103,8 +105,10 @@ bool run_layers(Step& step, const std::function<bool()>* stop = nullptr) {
   Addition left;
   for (std::size_t layer = 0; layer < step.stack.layers.size(); ++layer) {
     if (stop != nullptr && (*stop)()) return false;
+    step.begins(Part::layer);
     run_block(step, step.stack.layers[layer], layer, left);
   }
+  step.begins(Part::final_norm);
   finish_addition(step, left);
   return true;
 }
@@ -157,6 +161,7 @@ void Runner::encode(std::span<const Slice> slices) {
 
 bool Runner::forward(std::span<const Slice> slices) {
   State& s = *state_;
+  if (s.part_watch) s.part_watch(Part::embedding);
   if (s.model.decoder) {
     s.placement.place(s.model, slices, s.cache, s.source.get());
     for (const Run& run : s.placement.runs) s.cache.reserve(run.sequence, run.n_tokens);
@@ -173,6 +178,7 @@ bool Runner::forward(std::span<const Slice> slices) {
   }
   Step step = s.step(s.model.output_stack(), s.cache, nullptr);
   s.outputs = finish(step, s.placement, s.logits);
+  step.begins(Part::end);
   return true;
 }
 
@@ -228,6 +234,10 @@ void Runner::set_logits(bool computed) {
 
 void Runner::set_tap(Tap tap) {
   state_->tap = std::move(tap);
+}
+
+void Runner::set_part_watch(PartWatch watch) {
+  state_->part_watch = std::move(watch);
 }
 
 void Runner::set_stop(std::function<bool()> stop_requested) {

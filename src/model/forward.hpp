@@ -48,6 +48,26 @@ std::size_t chunk_for(const Model& model, const RequestShape& shape, std::size_t
 using Tap = std::function<void(std::string_view name, const float* rows, std::size_t n_tokens,
                                std::size_t width, std::size_t stride)>;
 
+// What a step is at, in order, for benchmarks. Latent and sparse attention and mixtures of experts are `other_op` as a
+// whole, but for the matrices of a shared expert.
+enum class Part {
+  embedding,
+  layer,         // a layer begins; its parts follow
+  qkv,           // what the branch before left, norm_in, and the projections of attention
+  place,         // positions; keys and values into the cache
+  attend,
+  o,
+  gate_up,       // as qkv, of a feed-forward branch
+  down,          // with the activation
+  other_op,
+  final_norm,    // with what the last branch left
+  head,
+  end
+};
+inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::end);
+// Called as each part begins, on the thread that called forward().
+using PartWatch = std::function<void(Part)>;
+
 // Owns the scratch memory of one stream of work; sized once, no allocation in forward().
 class Runner {
  public:
@@ -86,6 +106,7 @@ class Runner {
   std::size_t scratch_bytes() const;
   void set_logits(bool computed);  // false: forward() ends with the hidden states (true at first)
   void set_tap(Tap tap);
+  void set_part_watch(PartWatch watch);
   // Asked between the layers of a step of several tokens, so that a long one ends soon after a signal.
   void set_stop(std::function<bool()> stop_requested);
   // Another declared length, for tokens from now on: what the cache holds was computed with the old one.

@@ -171,6 +171,7 @@ void run_moe(Step& step, const Moe& op, const LazyRows& lazy, const Rows& out) {
   route(step, op, lazy);
   sort_by_expert(step, op, input.n);
   if (op.shared) run_shared(step, op, input, out);
+  step.begins(Part::other_op);
   const Rows gate = moe.gate.rows(n_rows, op.spec->expert.d_ff);
   const Rows up = moe.up.rows(n_rows, op.spec->expert.d_ff);
   const Rows rows = moe.out.rows(n_rows, out.width);

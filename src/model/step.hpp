@@ -99,9 +99,13 @@ struct Step {
   std::span<const TokenPlace> tokens;
   std::span<const Run> runs;
   const Tap* tap = nullptr;  // null: no tap
+  const PartWatch* part_watch = nullptr;
   bool deterministic = false;  // the same bits for any chunks (latent attention stays absorbed)
 
   std::size_t n_tokens() const { return tokens.size(); }
+  void begins(Part part) const {
+    if (part_watch != nullptr) (*part_watch)(part);
+  }
 };
 
 // Runs work(begin, end, thread) over the tokens; a single token stays on the calling thread, where

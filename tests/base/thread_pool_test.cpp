@@ -108,3 +108,28 @@ TEST_CASE("loops of more items than chunks can be numbered cover them all") {
   pool.parallel_for(kItems, std::size_t{1} << 8, work);  // 2^32 chunks of that grain
   CHECK(sum == kItems);
 }
+
+TEST_CASE("a watched pool tells of each loop of several threads, until it is watched no more") {
+  ThreadPool pool(3, 3);
+  std::vector<LoopTimes> seen;
+  pool.set_watch([&](const LoopTimes& times) { seen.push_back(times); });
+  auto work = [](std::size_t, std::size_t, std::size_t) {
+    for (volatile int i = 0; i < 1000;) i = i + 1;
+  };
+  for (int i = 0; i < 100; ++i) pool.parallel_for(30, 1, work);
+  pool.parallel_for(1, 1, work);  // stays on the calling thread
+  REQUIRE(seen.size() == 100u);
+  for (const LoopTimes& times : seen) {
+    REQUIRE(times.threads.size() == 3u);
+    CHECK(times.threads[0].end > times.threads[0].begin);
+    for (const LoopTimes::Span& thread : times.threads) {
+      if (thread.end == 0) continue;  // it did not come
+      CHECK(thread.begin >= times.loop.begin);
+      CHECK(thread.end >= thread.begin);
+      CHECK(thread.end <= times.loop.end);
+    }
+  }
+  pool.set_watch({});
+  pool.parallel_for(30, 1, work);
+  CHECK(seen.size() == 100u);
+}

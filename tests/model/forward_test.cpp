@@ -102,6 +102,28 @@ TEST_CASE("wanted rows, hidden states and taps are those of the full run", "[for
   CHECK(seen.back() == "logits");
 }
 
+TEST_CASE("the parts of a step are told in order, and leave its bits alone", "[forward]") {
+  const Contract c = tiny_contract();
+  const TinyModel tiny = make_model(c, "f32");
+  const std::vector<std::int32_t> ids = random_ids(3, c.vocab_size);
+  base::ThreadPool pool(1);
+  model::KvCache cache(*tiny.model, {kernels::CacheType::f32, kernels::CacheType::f32, 1, 32});
+  model::Runner runner(*tiny.model, cache, pool, 32, ids.size());
+  std::vector<model::Part> seen;
+  runner.set_part_watch([&](model::Part part) { seen.push_back(part); });
+  const model::Slice slice{0, ids, model::Want::all};
+  runner.forward({&slice, 1});
+  using enum model::Part;
+  std::vector<model::Part> expected{embedding};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (const model::Part part : {layer, qkv, place, attend, o, gate_up, down})
+      expected.push_back(part);
+  for (const model::Part part : {final_norm, head, end}) expected.push_back(part);
+  CHECK(seen == expected);
+  const std::vector<float> all = run_all(*tiny.model, ids, {});
+  CHECK(std::memcmp(runner.logits(0), all.data(), c.vocab_size * sizeof(float)) == 0);
+}
+
 TEST_CASE("ids and positions outside the model are refused before the cache changes", "[forward]") {
   Contract c = tiny_contract();
   like_gpt2(c);
