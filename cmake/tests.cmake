@@ -60,6 +60,10 @@ target_link_libraries(sampler_bench PRIVATE quern_sampling quern_warnings)
 # Many sequences at once against one after the other; by hand: ninja scheduler_bench && ./scheduler_bench MODEL
 add_executable(scheduler_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/scheduler_bench.cpp)
 target_link_libraries(scheduler_bench PRIVATE quern_engine quern_warnings)
+# Decode layer by layer, on a converted model; by hand: ninja layer_bench && ./layer_bench -m MODEL
+add_executable(layer_bench EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/layer_bench.cpp)
+target_link_libraries(layer_bench PRIVATE quern_engine quern_warnings)
+target_include_directories(layer_bench PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 # Error of the weight formats on float matrices; used by scripts/formats_table.py.
 add_executable(format_error EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/bench/format_error.cpp)
 target_link_libraries(format_error PRIVATE quern_checkpoint quern_quant quern_warnings)
