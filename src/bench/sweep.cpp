@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/binary_power.hpp"
 #include "base/error.hpp"
 #include "base/strings.hpp"
 
@@ -10,7 +11,7 @@ namespace quern::bench {
 
 namespace {
 
-constexpr std::string_view kForms = "numbers as in 512, \"1,8,64\", \"1-4\", \"0-4096+1024\" or \"1-8*2\"";
+constexpr std::string_view kForms = "numbers as in 512, 4k, \"1,8,64\", \"1-4\", \"0-4096+1024\" or \"1-8*2\"";
 
 [[noreturn]] void bad(std::string_view option, std::string_view what, std::string_view got,
                       std::string_view expected) {
@@ -27,10 +28,12 @@ struct Reader {
     std::size_t value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     if (error == std::errc::invalid_argument) bad(option, "not a number", word, kForms);
-    if (error == std::errc::result_out_of_range || value < bounds.low || value > bounds.high)
-      bad(option, "number out of range", word, base::cat(bounds.low, " to ", bounds.high));
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-    return value;
+    const std::size_t power = base::take_binary_power(rest);
+    const bool fits = error != std::errc::result_out_of_range && value <= bounds.high / power;
+    if (!fits || value * power < bounds.low)
+      bad(option, "number out of range", word, base::cat(bounds.low, " to ", bounds.high));
+    return value * power;
   }
 
   void add(std::size_t value) {

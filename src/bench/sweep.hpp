@@ -1,5 +1,5 @@
-// Lists and ranges of numbers as they are typed: "512", "1,8,64", "1-4", "0-4096+1024", "1-8*2", and options
-// given several times. Every value and the number of values are bounded before anything is made of them.
+// Lists and ranges of numbers as they are typed: "512", "4k" (times 1,024), "1,8,64", "1-4", "0-4096+1024", "1-8*2",
+// and options given several times. Every value and the number of values are bounded before anything is made of them.
 #pragma once
 
 #include <cstddef>

@@ -35,11 +35,15 @@ TEST_CASE("lists, ranges and repeated options keep the order typed") {
   CHECK(sweep({"3-3"}) == Values{3});
   CHECK(sweep({"1-10+4"}) == Values{1, 5, 9});
   CHECK(sweep({"2-100*10"}) == Values{2, 20});
+  CHECK(sweep({"4k"}) == Values{4096});
+  CHECK(sweep({"1K,0-2k+1k"}) == Values{1024, 0, 1024, 2048});
+  CHECK(sweep({"1k-4k*2"}) == Values{1024, 2048, 4096});
+  CHECK(sweep({"2M,1G,1T"}, {0, SIZE_MAX}) == Values{2u << 20, 1u << 30, std::size_t{1} << 40});
   CHECK(sweep({}).empty());
 }
 
 TEST_CASE("whatever is no sweep is refused with what was got and expected") {
-  for (const char* word : {"", ",", "1,", "a", "1-", "-1", "1-2-3", "1-2*", "1-2+", "1-2x3", "1 2", "1.5", "0x10", "1-2+1,",
+  for (const char* word : {"", ",", "1,", "a", "1-", "-1", "1-2-3", "k", "1kk", "1kB", "1 k", "1k2", "1000k", "18014398509481984k", "1-2*", "1-2+", "1-2x3", "1 2", "1.5", "0x10", "1-2+1,",
                            "+1", "*2", "1*2", "1+2", "4-1", "0-8*2", "1-8*1", "1-8*0", "1-8+0", "18446744073709551616",
                            "99999999999999999999999", "1000001", "1-1000001", "1-1000000"}) {
     INFO(word);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Options of the commands where they are wrong or out of the ordinary: unknown ones name the nearest, words are not
-called numbers out of range, inputs may be pipes and devices, several samples of one prompt."""
+called numbers out of range, counts end in k, inputs may be pipes and devices, several samples of one prompt."""
 import json
 import pathlib
 import subprocess
@@ -24,6 +24,21 @@ def suggestions(model):
     check("is not a number" in text, text)
     text = run(QUERN, "run", "-m", model, "-t", "99999", expect=2).stderr.decode()
     check("not in range" in text, text)
+
+
+def counts(folder, model):
+    """A count of tokens may be typed with k, M, G in every command that takes one, and is told from what is none."""
+    (folder / "long").write_text("5 " * 2100)
+    for words in (["run", "-n", "0.0625k", "--output", "ids"], ["logits", "-o", folder / "l.npy"]):
+        text = run(QUERN, *words, "-m", model, "--ids-file", folder / "long", "-c", "2k", expect=3).stderr.decode()
+        check("2100" in text and "2048" in text, f"{words} -c 2k: {text}")
+    text = run(QUERN, "run", "-m", model, "--ids-file", folder / "long", "--output", "ids", expect=3, env={"QUERN_ARG_CTX_SIZE": "1K"}).stderr.decode()
+    check("context is 1024" in text, text)
+    for command in ("run", "chat", "batch", "plan", "eval", "bench", "logits", "verify"):
+        for word, what in (("64t", "out of range"), ("-3k", "out of range"), ("1.5", "not a whole number"),
+                           ("4kk", "not a whole number"), ("nan", "not a whole number")):
+            text = run(QUERN, command, "-m", model, f"--ctx-size={word}", expect=2).stderr.decode()
+            check(what in text and word in text and text.count("\n") == 1, f"{command} -c {word}: {text}")
 
 
 def shell(command):
@@ -108,6 +123,7 @@ def main():
         run(CONVERT, FIXTURES / "llama2", model, "f32")
         run(CONVERT, ENCODERS / "embed", embedder, "f32")
         suggestions(model)
+        counts(folder, model)
         pipes(model, embedder)
         samples(model)
         patterns(folder)

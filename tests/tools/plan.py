@@ -68,7 +68,7 @@ def hostile(folder):
         broken.write_text(text)
         result = run(QUERN, "plan", broken, expect=3)
         check(result.stderr.count(b"\n") == 1 and not result.stdout, f"one line for {text!r}: {result.stderr}")
-    for arguments in (["-c", "0"], ["-c", "x"], ["-c", "1e30"], ["-ctk", "int7"], ["-ctk", "int8,f16", "-ctv", "int8,f16,f32"],
+    for arguments in (["-c", "0"], ["-c", "x"], ["-c", "1e30"], ["-c", "1.5"], ["-c", "4k,0.3k"], ["-ctk", "int7"], ["-ctk", "int8,f16", "-ctv", "int8,f16,f32"],
                       ["--memory", "nan"], ["--layers", 3], ["-np", 0], ["--gops", "-1"]):
         run(QUERN, "plan", folder, *arguments, expect=2)
     check(b"1 to 16777216," in run(QUERN, "plan", folder, "-c", "64m", expect=2).stderr, "the largest context in digits")

@@ -6,6 +6,7 @@
 #include "base/thread_pool.hpp"
 #include "bench/sweep.hpp"
 #include "bench/workload.hpp"
+#include "quantity.hpp"
 
 namespace quern::tool {
 
@@ -15,7 +16,7 @@ constexpr std::size_t kMaxTokens = std::size_t{1} << 22, kMaxUbatch = std::size_
 constexpr std::size_t kMaxThreads = 1024, kMaxParallel = 4096, kMaxContext = std::size_t{1} << 26;
 
 constexpr const char* kFooter =
-    "numbers: \"512\", \"1,8,64\", \"1-4\", \"0-4096+1024\", \"1-8*2\", or the option again; every combination is a row\n\n"
+    "numbers: \"512\", \"4k\" (x 1,024), \"1,8,64\", \"1-4\", \"0-4096+1024\", \"1-8*2\", or the option again; every combination is a row\n\n"
     "examples:\n"
     "  quern bench -m MODEL                                   pp512 and tg128\n"
     "  quern bench -m MODEL -p 0 -n 64 -d 0-8192+2048         decode at five depths\n"
@@ -55,7 +56,7 @@ void add_reports(CLI::App& app, BenchOptions& o) {
   app.add_flag("--no-limits", o.no_limits, "do not measure them for half a second before the rows");
   app.add_option("--eval", o.eval, "perplexity of this text beside the speed")->type_name("FILE");
   app.add_option("--eval-tokens", o.eval_tokens, "at most that many tokens of it (4096)")
-      ->check(CLI::Range(std::size_t{2}, kMaxTokens))->type_name("N");
+      ->transform(count_range(2, kMaxTokens))->type_name("N");
 }
 
 void add_comparisons(CLI::App& app, BenchOptions& o) {
@@ -86,7 +87,7 @@ void add_bench_options(CLI::App& app, BenchOptions& o) {
   app.add_flag("--no-warmup", o.no_warmup, "measure the first repetition too");
   app.add_option("--isa", o.isa, "instruction set (default: the best; quern --version lists them)")->type_name("NAME");
   app.add_option("-c,--ctx-size", o.context, "allow rows of that many tokens (default: the model's context)")
-      ->check(CLI::Range(std::size_t{0}, kMaxContext))->type_name("N");
+      ->transform(count_range(0, kMaxContext))->type_name("N");
   app.add_flag("--deterministic", o.deterministic, "never trade bits for speed: latent attention in one form for any chunk");
   add_reports(app, o);
   add_comparisons(app, o);

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
 #include "base/strings.hpp"
+#include "quantity.hpp"
 
 namespace quern::tool {
 
@@ -20,7 +21,7 @@ constexpr base::EnumName<Thinking> kThinking[] = {
 // The options that /set takes too.
 void add_settings(CLI::App& app, ChatSettings& s) {
   app.add_option("-n,--predict,--n-predict", s.n_predict, "most new tokens of an answer (-1: until it ends)")
-      ->check(CLI::Range(std::int64_t{-1}, kMostTokens))
+      ->transform(count_range(-1, kMostTokens))
       ->type_name("N")
       ->group("Answers");
   app.add_option_function<std::string>(
@@ -35,7 +36,7 @@ void add_settings(CLI::App& app, ChatSettings& s) {
       ->group("Answers");
   app.add_option("--reasoning-budget", s.reasoning_budget,
                  "most tokens of thoughts; then their end is put in (-1: no limit, 0: none)")
-      ->check(CLI::Range(std::int64_t{-1}, kMostTokens))
+      ->transform(count_range(-1, kMostTokens))
       ->type_name("N")
       ->group("Answers");
   app.add_flag("--hide-thinking,--hidethinking", s.hide_thinking, "do not show thoughts")->group("Answers");
@@ -134,7 +135,7 @@ void add_chat_command_options(CLI::App& app, ChatCommandOptions& o) {
       ->check(CLI::IsMember({"error", "truncate", "shift", "sinks"}))
       ->type_name("POLICY");
   app.add_option("--keep", o.overflow.keep, "shift: first tokens that are never dropped (the system message's)")
-      ->check(CLI::Range(std::int64_t{0}, kMostTokens))
+      ->transform(count_range(0, kMostTokens))
       ->type_name("N");
   app.add_flag("--multiline-input", o.multiline, "-mli: a line end goes on, a \\ before it sends");
   app.add_flag("--simple-io", o.simple_io, "no line editing, no cursor codes");

@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "model_options.hpp"
 #include "npy.hpp"
+#include "quantity.hpp"
 
 namespace quern::tool {
 
@@ -231,7 +232,7 @@ int cmd_logits(const std::vector<std::string>& arguments) {
   app.add_option("--doc-ids", options.documents_file,
                  "numbers of documents, one per id: they do not see each other, positions begin anew");
   app.add_option("--prefix-len", options.prefix_length, "tokens at the start that see each other (prefix mask)")
-      ->check(CLI::Range(0, 1 << 26))
+      ->transform(count_range(0, 1 << 26))
       ->type_name("N");
   app.add_option("-o,--output", options.output, "logits: OUT.npy");
   app.add_option("--hidden", options.hidden, "hidden states after the final norm: OUT.npy [tokens, d_model]");

@@ -15,6 +15,7 @@
 #include "base/round_up.hpp"
 #include "base/strings.hpp"
 #include "kernels/select.hpp"
+#include "quantity.hpp"
 
 namespace quern::tool {
 
@@ -24,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 using kernels::CacheType;
 
 constexpr std::size_t kMaxThreads = 1024;
-constexpr std::size_t kMaxContext = std::size_t{1} << 26;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 26;
 constexpr std::size_t kMaxInputBytes = std::size_t{256} << 20;
 
 constexpr std::array<std::pair<std::string_view, CacheType>, 10> kCacheTypes = {{
@@ -56,15 +57,15 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--isa", options.isa, "instruction set (default: the best; quern --version lists them)")
       ->type_name("NAME");
   app.add_option("--ubatch-size", options.prefill_chunk, "-ub: prompt tokens computed at once (512)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
+      ->transform(count_range(1, 1 << 16))
       ->type_name("N");
   app.add_flag("--prefault", options.prefault, "read all weights into memory before the first token");
   app.add_flag("--deterministic", options.deterministic, "never trade bits for speed: latent attention in one form for any chunk");
 }
 
 void add_cache_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("-c,--ctx-size", options.context, "context in tokens (default: the model's)")
-      ->check(CLI::Range(std::size_t{0}, kMaxContext))
+  app.add_option("-c,--ctx-size", options.context, "context in tokens, such as 4096 or 32k (default: the model's)")
+      ->transform(count_range(0, kMaxContext))
       ->type_name("N");
   app.add_option("--cache-type-k", options.k_type,
                  "-ctk: f32 bf16 f16 int8 fp8_e4m3 fp8_e5m2 int4 (int8)")->type_name("TYPE");

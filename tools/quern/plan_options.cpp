@@ -1,13 +1,12 @@
 #include "plan_options.hpp"
 
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "base/thread_pool.hpp"
 #include "model_options.hpp"
+#include "quantity.hpp"
 
 namespace quern::tool {
 
@@ -15,7 +14,7 @@ namespace {
 
 using kernels::CacheType;
 
-constexpr std::size_t kMaxContext = std::size_t{1} << 24;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
 
 // All digits of a whole number.
 std::string plain(double value) {
@@ -24,26 +23,12 @@ std::string plain(double value) {
   return text;
 }
 
-// "8192", "8k" (times 1,024), "16G", "7e9": a number and an optional power of 1,024.
 double read_number(const std::string& text, const char* option, double low, double high) {
-  char* end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  std::string suffix(end);
-  if (suffix.size() == 3 && (suffix.substr(1) == "iB")) suffix.resize(1);
-  if (suffix.size() == 2 && suffix[1] == 'B') suffix.resize(1);
-  const std::string powers = "kmgt";
-  if (suffix.size() == 1) {
-    const std::size_t power = powers.find(static_cast<char>(std::tolower(static_cast<unsigned char>(suffix[0]))));
-    if (power != std::string::npos) {
-      value *= std::pow(1024.0, static_cast<double>(power + 1));
-      suffix.clear();
-    }
-  }
-  const bool number = end != text.c_str() && suffix.empty() && value >= low && value <= high;
-  if (!number)
+  const std::optional<double> value = parse_quantity(text);
+  if (!value || !(*value >= low && *value <= high))  // NaN is in no range
     base::usage_error(option, base::cat("not a number in range (got \"", base::printable(text, 40), "\", expected ", plain(low),
                                         " to ", plain(high), ", k, M, G and T are powers of 1,024)"));
-  return value;
+  return *value;
 }
 
 std::vector<plan::CacheTypes> settle_types(const PlanOptions& options) {
@@ -87,11 +72,12 @@ void settle_limits(PlanOptions& options) {
 }  // namespace
 
 void add_plan_options(CLI::App& app, PlanOptions& options) {
-  const auto size = [&](const char* name, std::size_t& target, std::size_t low, std::size_t high, const char* help) {
-    app.add_option(name, target, help)->check(CLI::Range(low, high))->type_name("N");
+  const auto size = [&](const char* name, std::size_t& target, std::int64_t low, std::int64_t high, const char* help) {
+    app.add_option(name, target, help)->transform(count_range(low, high))->type_name("N");
   };
   app.add_option("-m,--model,model", options.model, "a quern model, its model.json, or a Hugging Face config.json (or its directory)");
-  app.add_option("-c,--ctx-size", options.contexts, "contexts, comma-separated, such as 8k,32k (the model's)")->delimiter(',');
+  app.add_option("-c,--ctx-size", options.context_lengths, "contexts, comma-separated, such as 8k,32k (the model's)")
+      ->delimiter(',')->transform(count_range(1, kMaxContext))->type_name("N,...");
   app.add_option("--cache-type-k", options.k_types, "-ctk: cache types, comma-separated (int8)")->delimiter(',');
   app.add_option("--cache-type-v", options.v_types, "-ctv: as many, or one (as -ctk)")->delimiter(',');
   size("--parallel", options.run.sequences, 1, 4096, "-np: sequences that run at once, each with the whole context (1)");
@@ -121,9 +107,6 @@ void add_plan_options(CLI::App& app, PlanOptions& options) {
 }
 
 void settle_plan_options(PlanOptions& options) {
-  for (const std::string& text : options.contexts)
-    options.context_lengths.push_back(
-        static_cast<std::size_t>(read_number(text, "-c", 1, static_cast<double>(kMaxContext))));
   options.types = settle_types(options);
   if (!options.params.empty()) options.n_parameters = read_number(options.params, "--params", 1, 1e15);
   if (!options.memory.empty())

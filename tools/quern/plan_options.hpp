@@ -15,7 +15,8 @@ namespace quern::tool {
 struct PlanOptions {
   std::string model, draft;
   plan::SourceOptions source;                     // --type, --recipe, ... of a bare configuration
-  std::vector<std::string> contexts, k_types, v_types;
+  std::vector<std::size_t> context_lengths;       // empty: the model's
+  std::vector<std::string> k_types, v_types;
   std::string isa, params, memory, output = "text";
   plan::PlainShape shape;                         // --layers, --heads, --kv-heads, --head-dim
   plan::RunOptions run;
@@ -23,7 +24,6 @@ struct PlanOptions {
   bool measure = false;
 
   // Settled by settle_plan_options().
-  std::vector<std::size_t> context_lengths;       // empty: the model's
   std::vector<plan::CacheTypes> types;            // one per column of results
   std::optional<double> n_parameters;
   std::optional<std::uint64_t> budget;

@@ -6,6 +6,7 @@
 #include "base/strings.hpp"
 #include "contract/limits.hpp"
 #include "escapes.hpp"
+#include "quantity.hpp"
 
 namespace quern::tool {
 
@@ -21,7 +22,7 @@ void add_number(CLI::App& app, const char* name, std::optional<double>& target, 
 void add_count(CLI::App& app, const char* name, std::optional<std::size_t>& target, std::int64_t low,
                std::int64_t high, const char* help) {
   app.add_option_function<std::size_t>(name, [&target](const std::size_t& value) { target = value; }, help)
-      ->check(CLI::Range(low, high))->group("Search and length");
+      ->transform(count_range(low, high))->group("Search and length");
 }
 
 void add_search_options(CLI::App& app, engine::GenerationRequest& request) {
@@ -74,7 +75,7 @@ void add_answer_options(CLI::App& app, RunOptions& options) {
   add_chat_options(app, options.chat_format);
   app.add_option("-n,--predict,--n-predict", options.n_predict,
                  "most new tokens (-1: until the model stops or its own limit, -2: until the context is full)")
-      ->check(CLI::Range(std::int64_t{-2}, std::int64_t{1} << 26));
+      ->transform(count_range(-2, std::int64_t{1} << 26));
   add_stop_options(app, options.stops);
   CLI::Option* special = app.add_flag("--special", options.special, "print control tokens too");
   app.add_flag("--hide-thinking,--hidethinking", options.hide_thinking,

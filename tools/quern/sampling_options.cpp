@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "escapes.hpp"
+#include "quantity.hpp"
 #include "sampling/dry_breakers.hpp"
 #include "text/token_text.hpp"
 #include "token_bias.hpp"
@@ -36,7 +37,7 @@ class Adder {
   }
   template <class Count>
   void count(const char* name, Count& target, std::int64_t low, std::int64_t high, const char* help) {
-    app_.add_option(name, target, help)->check(CLI::Range(low, high))->type_name("N")->group(kGroup);
+    app_.add_option(name, target, help)->transform(count_range(low, high))->type_name("N")->group(kGroup);
   }
 
  private:
