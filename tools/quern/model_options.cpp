@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -156,20 +155,30 @@ std::string read_stream(std::istream& stream, const std::string& where) {
 }  // namespace
 
 std::string read_input(const std::string& path) {
-  if (path == "-") return read_stream(std::cin, "standard input");
+  if (path == "-") return read_stream(std::cin, input_name(path));
   // Pipes and devices (the shell's <(command) is one) are read to their end; files are checked as ever.
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   const bool is_stream = std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);
   if (error || !is_stream) return base::read_text_file(path, kMaxInputBytes);
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) base::reject(base::printable(path), "cannot be opened");
-  return read_stream(stream, base::printable(path));
+  if (!stream) base::reject(input_name(path), "cannot be opened");
+  return read_stream(stream, input_name(path));
+}
+
+std::string input_name(const std::string& path) {
+  return path == "-" ? "standard input" : base::printable(path);
+}
+
+std::string word_at(std::string_view text, std::size_t at) {
+  constexpr std::size_t kMostBytes = 20;
+  const std::size_t end = std::min(text.find_first_of(" \t\n\v\f\r", at), text.size());
+  return base::printable(text.substr(at, std::min(kMostBytes, end - at)));
 }
 
 std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size, const char* what) {
   const std::string text = read_input(path);
-  const std::string where = path == "-" ? "standard input" : base::printable(path);
+  const std::string where = input_name(path);
   std::vector<std::int32_t> ids;
   for (std::size_t at = 0; at < text.size();) {
     const auto is_space = [&](std::size_t i) {
@@ -183,8 +192,7 @@ std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t voc
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), id);
     const auto next = static_cast<std::size_t>(end - text.data());
     if (error != std::errc() || (next < text.size() && !is_space(next)))
-      base::reject(base::cat(where, ":", at), base::cat("not a ", what),
-                   base::printable(text.substr(at, std::min<std::size_t>(20, text.find_first_of(" \t\n\v\f\r", at) - at))),
+      base::reject(base::cat(where, ":", at), base::cat("not a ", what), word_at(text, at),
                    "decimal numbers separated by white space");
     if (id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
       base::reject(base::cat(where, ":", at), base::cat(what, " out of range"), base::cat(id),

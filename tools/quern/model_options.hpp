@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/thread_pool.hpp"
@@ -53,5 +54,9 @@ std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t voc
                                         const char* what = "token id");
 // A file, a pipe or device to its end, or standard input for "-".
 std::string read_input(const std::string& path);
+// How error lines call it.
+std::string input_name(const std::string& path);
+// The word of `text` that begins at `at`, made safe and short: what an error line got.
+std::string word_at(std::string_view text, std::size_t at);
 
 }  // namespace quern::tool

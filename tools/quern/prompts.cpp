@@ -26,7 +26,7 @@ Prompt prompt_of_json(std::string_view line, const std::string& where) {
 
 std::vector<Prompt> prompts_of_file(const std::string& path) {
   const std::string text = read_input(path);
-  const std::string file = path == "-" ? "standard input" : base::printable(path);
+  const std::string file = input_name(path);
   const bool json = path.ends_with(".jsonl");
   std::vector<Prompt> prompts;
   std::string_view rest = text;
@@ -75,7 +75,7 @@ std::vector<Prompt> read_prompts(const PromptOptions& o) {
   for (const std::string& text : o.texts)
     prompts.push_back({base::cat("prompt ", prompts.size() + 1), o.escapes ? unescaped(text) : text, std::nullopt});
   for (const std::string& path : o.files) prompts.push_back({base::printable(path), read_input(path), std::nullopt});
-  if (prompts.empty()) prompts.push_back({"standard input", read_input("-"), std::nullopt});
+  if (prompts.empty()) prompts.push_back({input_name("-"), read_input("-"), std::nullopt});
   return prompts;
 }
 

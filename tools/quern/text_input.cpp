@@ -51,7 +51,7 @@ TextRecord record_of(std::string_view line, const std::string& where) {
 std::vector<TextRecord> read_records(const InputOptions& options) {
   if (options.text) return {{"-p", *options.text, options.pair}};
   const std::string text = read_input(options.file);
-  const std::string file = options.file == "-" ? "standard input" : base::printable(options.file);
+  const std::string file = input_name(options.file);
   const bool jsonl = options.jsonl || options.file.ends_with(".jsonl");
   std::vector<TextRecord> records;
   std::size_t number = 0;
@@ -160,11 +160,8 @@ InputItem ids_of_line(std::string_view line, const std::string& where, std::size
     const auto [end, error] = std::from_chars(line.data() + at, line.data() + line.size(), id);
     const auto next = static_cast<std::size_t>(end - line.data());
     const bool whole = error == std::errc() && (next == line.size() || line[next] == ' ' || line[next] == '\t');
-    if (!whole || id < 0 || static_cast<std::uint64_t>(id) >= vocab_size) {
-      const std::size_t length = line.find_first_of(" \t", at) - at;
-      base::reject(where, "not a token id", base::printable(line.substr(at, std::min<std::size_t>(20, length))),
-                   base::cat("0 to ", vocab_size - 1));
-    }
+    if (!whole || id < 0 || static_cast<std::uint64_t>(id) >= vocab_size)
+      base::reject(where, "not a token id", word_at(line, at), base::cat("0 to ", vocab_size - 1));
     item.ids.push_back(static_cast<std::int32_t>(id));
     at = next;
   }
@@ -176,8 +173,7 @@ std::vector<InputItem> read_id_lines(const LoadedModel& loaded, const InputOptio
   std::vector<InputItem> items;
   std::size_t number = 0;
   for (const std::string_view line : lines_of(text)) {
-    const std::string file = options.ids_file == "-" ? "standard input" : base::printable(options.ids_file);
-    const std::string where = base::cat(file, ":", ++number);
+    const std::string where = base::cat(input_name(options.ids_file), ":", ++number);
     items.push_back(ids_of_line(line, where, loaded.model->contract.vocab_size));
     const std::size_t n = items.back().ids.size();
     if (n == 0) base::reject(where, "no token ids");
