@@ -28,7 +28,7 @@ def long_names(command):
 
 
 def check_pages(names):
-    check({"run", "bench", "chat"} <= set(names), f"commands {names}")
+    check({"run", "bench", "chat", "help"} <= set(names), f"commands {names}")
     for name in names:
         page = quern("help", "--format", "man", name).stdout.decode()
         check(page.startswith(f".TH QUERN\\-{name.upper()} 1"), f"{name}: {page[:60]}")

@@ -33,6 +33,7 @@ constexpr Command kCommands[] = {
     {"template", cmd_template, "print what a chat template makes of messages; needs no weights"},
     {"grammar", cmd_grammar, "what a grammar, JSON schema or regular expression allows; needs no model"},
     {"tokenize", cmd_tokenize, "text to token ids and back; needs no weights"},
+    {"help", cmd_help, "the help of a command, or its manual (--format man); completions for bash, zsh and fish"},
 };
 
 void print_help(std::ostream& out) {
@@ -69,7 +70,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     print_help(std::cout);
     return 0;
   }
-  if (word == "help") return cmd_help({arguments.begin() + 1, arguments.end()});
+  if (word == "help") return cmd_help({arguments.begin() + 1, arguments.end()});  // whatever the configuration file says
   if (word == "--version") {
     print_version(std::cout, "quern");
     return 0;
