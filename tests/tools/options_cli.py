@@ -41,6 +41,22 @@ def counts(folder, model):
             check(what in text and word in text and text.count("\n") == 1, f"{command} -c {word}: {text}")
 
 
+def long_contexts(folder, model):
+    """A context beyond the trained length is noted once on standard error, and changes nothing on standard output."""
+    trained = json.loads((model / "model.json").read_text())["max_positions"]
+    (folder / "few").write_text("5 6 7")
+    (folder / "lines").write_text(json.dumps({"prompt": "a"}) + "\n")
+    for words in (["run", "--ids-file", folder / "few", "-n", 4, "--temp", 0, "--output", "ids", "--no-timings"],
+                  ["plan", "--memory", "1G"]):
+        for context, noted in ((trained, 0), (trained + 1, 1)):
+            result = run(QUERN, *words, "-m", model, "-c", context)
+            notes = [line for line in result.stderr.decode().splitlines() if "was trained on" in line]
+            check(len(notes) == noted and (not noted or f"{trained} tokens" in notes[0]), f"{words} -c {context}: {notes}")
+            check(b"was trained on" not in result.stdout, f"{words}: the note is on standard output")
+    several = run(QUERN, "plan", model, "-c", f"64,{2 * trained},{4 * trained}").stderr.decode()
+    check(several.count("\n") == 1 and str(4 * trained) in several, f"plan of several contexts: {several}")
+
+
 def shell(command):
     result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
     check(result.returncode == 0, f"{command}: {result.stderr.decode()}")
@@ -124,6 +140,7 @@ def main():
         run(CONVERT, ENCODERS / "embed", embedder, "f32")
         suggestions(model)
         counts(folder, model)
+        long_contexts(folder, model)
         pipes(model, embedder)
         samples(model)
         patterns(folder)

@@ -121,6 +121,7 @@ void answer_all(const BatchOptions& options, const std::optional<grammar::Gramma
       begin_output(files.output, found);
     } else {
       const LoadedModel loaded = load_model(options.answer.model);
+      note_long_context(options.answer.model.context, loaded.model->contract);
       TaskMaker tasks(loaded, options, grammar, time_of_text(found.manifest.now, files.output.name()));
       catch_signals();
       begin_output(files.output, found);

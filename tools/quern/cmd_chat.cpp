@@ -160,6 +160,7 @@ int cmd_chat(const std::vector<std::string>& arguments) {
   engine::check_generates(*loaded.model);
   if (loaded.model->contract.kind != contract::ModelKind::decoder)
     base::reject(loaded.model->weights.where(), "is no decoder: ask it with quern run");
+  note_long_context(options.model.context, loaded.model->contract);
   std::optional<std::string> first = options.prompt;
   if (!options.prompt_file.empty()) first = file_text(options.prompt_file);
   ChatSession chat(loaded, options, std::move(settings));

@@ -1,6 +1,7 @@
 // quern plan: will it fit, and how fast can it be - from the header of a weight file or a bare configuration, in
 // milliseconds, before any weight is read.
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -11,6 +12,7 @@
 #include "command.hpp"
 #include "engine/limits.hpp"
 #include "kernels/select.hpp"
+#include "model_options.hpp"
 #include "plan_report.hpp"
 #include "quant/formats.hpp"
 
@@ -99,6 +101,7 @@ PlanReport plan_model(PlanOptions& options) {
   report.weight_bytes = options.n_parameters ? bytes_of_parameters(options) : model.file_bytes;
   report.max_positions = contract.max_positions;
   report.contexts = options.context_lengths.empty() ? std::vector<std::size_t>{contract.max_positions} : options.context_lengths;
+  note_long_context(*std::max_element(report.contexts.begin(), report.contexts.end()), contract);
   const plan::ShapeModel* const beside = draft ? &*draft : nullptr;
   add_runs(model, beside, options, report);
   add_cache_rows(plan::cache_shapes(*model.model), options, report);

@@ -274,6 +274,7 @@ int cmd_run(const std::vector<std::string>& arguments) {
 
   const std::optional<grammar::Grammar> grammar = read_grammar(options.grammar);
   const LoadedModel loaded = load_model(options.model);
+  note_long_context(options.model.context, loaded.model->contract);
   if (options.output == "text") need_tokenizer(loaded);
   const SamplerMaker samplers(loaded, options.sampling, options.special);
   const Clock::time_point tokenize_start = Clock::now();

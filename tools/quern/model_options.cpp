@@ -128,6 +128,11 @@ std::size_t context_length(const LoadedModel& loaded, const ModelOptions& option
   return options.context != 0 ? options.context : loaded.model->contract.max_positions;
 }
 
+void note_long_context(std::size_t context, const contract::Contract& contract) {
+  if (context > contract.max_positions)
+    std::cerr << "quern: note: -c " << context << ": the model was trained on " << contract.max_positions << " tokens\n";
+}
+
 engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOptions& options,
                                        std::size_t total_length) {
   engine::SessionOptions session;

@@ -48,6 +48,8 @@ engine::SessionOptions session_options(const LoadedModel& loaded, const ModelOpt
                                        std::size_t total_length);
 // The context in tokens: -c, or the model's max_positions.
 std::size_t context_length(const LoadedModel& loaded, const ModelOptions& options);
+// A notice on standard error where a context is asked for that is longer than what the model was trained on.
+void note_long_context(std::size_t context, const contract::Contract& contract);
 
 // Whitespace-separated decimal ids, checked against [0, vocab_size); `what` they are, for error lines.
 std::vector<std::int32_t> read_ids_file(const std::string& path, std::size_t vocab_size,
