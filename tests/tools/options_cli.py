@@ -8,6 +8,9 @@ import tempfile
 
 from harness import CONVERT, QUERN, SOURCE, check, run
 
+BESIDE = {"plan": ["-ctk", "int8", "-c", "64"], "batch": ["-i", "/dev/null", "-o", "-"], "classify": ["-p", "a"], "fill": ["-p", "a"],
+          "eval": ["--ids-file", "/dev/null", "--against", "/dev/null", "--kv", "int8"],
+          "logits": ["--ids-file", "/dev/null", "-o", "/dev/null"]}  # what commands want with a model
 FIXTURES, ENCODERS = SOURCE / "tests/data/fixtures", SOURCE / "tests/data/encoders"
 
 
@@ -55,6 +58,24 @@ def long_contexts(folder, model):
             check(b"was trained on" not in result.stdout, f"{words}: the note is on standard output")
     several = run(QUERN, "plan", model, "-c", f"64,{2 * trained},{4 * trained}").stderr.decode()
     check(several.count("\n") == 1 and str(4 * trained) in several, f"plan of several contexts: {several}")
+
+
+def bare_models(folder, model, embedder):
+    """The model may stand without -m in every command, before or behind the options; one model is enough."""
+    (folder / "few").write_text("5 6 7")
+    ids = ["--ids-file", folder / "few"]
+    for name, words, of in (("run", [*ids, "-n", 4, "--temp", 0, "--output", "ids", "--no-timings"], model), ("embed", ids, embedder),
+                            ("inspect", [], model), ("tokenize", ["-p", "a b"], embedder)):
+        plain = run(QUERN, name, "-m", of, *words).stdout
+        check(run(QUERN, name, of, *words).stdout == plain, f"{name} MODEL ...")
+        check(run(QUERN, name, *words, of).stdout == plain, f"{name} ... MODEL")
+        one_line([QUERN, name, "-m", of, *words, "stray"], 2, "stray", "--help")
+    run(QUERN, "verify", model, "--quick")
+    for name in ("plan", "chat", "batch", "classify", "fill", "eval", "logits", "bench"):
+        beside = BESIDE.get(name, [])
+        for words in ([folder / "none", *beside], [*beside, folder / "none"]):
+            check(str(folder / "none") in run(QUERN, name, *words, expect=3).stderr.decode(), f"{name} {words}")
+    one_line([QUERN, "run", "-p", "a"], 2, "--model")
 
 
 def shell(command):
@@ -140,6 +161,7 @@ def main():
         run(CONVERT, ENCODERS / "embed", embedder, "f32")
         suggestions(model)
         counts(folder, model)
+        bare_models(folder, model, embedder)
         long_contexts(folder, model)
         pipes(model, embedder)
         samples(model)

@@ -79,7 +79,7 @@ std::vector<std::size_t> numbers(const char* option, const std::vector<std::stri
 }  // namespace
 
 void add_bench_options(CLI::App& app, BenchOptions& o) {
-  app.add_option("-m,--model", o.models, "model directory (or its model.quern or model.json); repeatable")
+  app.add_option("-m,--model,model", o.models, "model directory (or its model.quern or model.json); repeatable")
       ->allow_extra_args(false)->type_name("PATH");
   add_rows(app, o);
   app.add_option("-r,--repetitions", o.repetitions, "repetitions of each row, interleaved with the other rows (5)")

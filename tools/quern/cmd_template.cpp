@@ -96,7 +96,7 @@ int cmd_template(const std::vector<std::string>& arguments) {
   CLI::App app("Prints what a chat template makes of variables.", "quern template");
   TemplateOptions options;
   CLI::Option* model =
-      app.add_option("-m,--model", options.model, "a quern model: its template (unless --file) and special tokens");
+      app.add_option("-m,--model,model", options.model, "a quern model: its template (unless --file) and special tokens");
   app.add_option("--tokenizer", options.tokenizer, "the same of a Hugging Face directory, tokenizer.json or GGUF")
       ->excludes(model);
   app.add_option("--file", options.file, "a file with the template (- for standard input)");

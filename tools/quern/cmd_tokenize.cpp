@@ -136,7 +136,7 @@ void encode_all(const text::Tokenizer& tokenizer, const TokenizeOptions& options
 int cmd_tokenize(const std::vector<std::string>& arguments) {
   CLI::App app("Text to token ids and back. Text comes from -p, -f or standard input.", "quern tokenize");
   TokenizeOptions options;
-  app.add_option("-m,--model", options.model, "a quern model");
+  app.add_option("-m,--model,model", options.model, "a quern model");
   app.add_option("--tokenizer", options.tokenizer, "tokenizer.json, tokenizer.model, vocab.txt, a Hugging Face directory, or a GGUF file");
   CLI::Option* text = app.add_option("-p,--prompt", options.text, "the text");
   app.add_option("-f,--file", options.file, "a file with the text (- for standard input, the default)")->excludes(text);

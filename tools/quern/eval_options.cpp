@@ -19,8 +19,10 @@ void add_eval_options(CLI::App& app, EvalOptions& options) {
   size("--ppl-stride", options.stride, 1 << 20, "a window every N tokens, its last N are scored (windows side by side, second half)");
   app.add_option("--depth", options.depth, "score the tokens of a window that have N before them")
       ->transform(count_range(1, 1 << 22))->type_name("N");
-  app.add_option("--against", options.against, "another model with the same vocabulary, compared with -m; may be repeated");
-  app.add_option("--kv", options.kv, "cache types, comma-separated (int8 or K/V), each compared with an f32 cache")->delimiter(',');
+  app.add_option("--against", options.against, "another model with the same vocabulary, compared with -m; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--kv", options.kv, "cache types, comma-separated (int8 or K/V), each compared with an f32 cache")
+      ->delimiter(',')->allow_extra_args(false);
   app.add_option("--choices", options.choices_file, "multiple choice: JSON lines of hellaswag's or ARC's form");
   size("--tasks", options.tasks, 1 << 30, "questions of --choices at most (all)");
   app.add_option("--prompt-format", options.prompt_format, "with --choices: the text before a choice, {} stands for the question");

@@ -47,7 +47,7 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 void add_model_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("-m,--model", options.model, "model directory (or its model.quern or model.json)")
+  app.add_option("-m,--model,model", options.model, "model directory (or its model.quern or model.json)")
       ->required()
       ->type_name("PATH");
   app.add_option("-t,--threads", options.threads, "threads (default: the physical cores this process may use)")

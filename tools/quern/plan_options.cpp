@@ -77,9 +77,11 @@ void add_plan_options(CLI::App& app, PlanOptions& options) {
   };
   app.add_option("-m,--model,model", options.model, "a quern model, its model.json, or a Hugging Face config.json (or its directory)");
   app.add_option("-c,--ctx-size", options.context_lengths, "contexts, comma-separated, such as 8k,32k (the model's)")
-      ->delimiter(',')->transform(count_range(1, kMaxContext))->type_name("N,...");
-  app.add_option("--cache-type-k", options.k_types, "-ctk: cache types, comma-separated (int8)")->delimiter(',');
-  app.add_option("--cache-type-v", options.v_types, "-ctv: as many, or one (as -ctk)")->delimiter(',');
+      ->delimiter(',')->allow_extra_args(false)->transform(count_range(1, kMaxContext))->type_name("N,...");
+  app.add_option("--cache-type-k", options.k_types, "-ctk: cache types, comma-separated (int8)")
+      ->delimiter(',')->allow_extra_args(false);
+  app.add_option("--cache-type-v", options.v_types, "-ctv: as many, or one (as -ctk)")
+      ->delimiter(',')->allow_extra_args(false);
   size("--parallel", options.run.sequences, 1, 4096, "-np: sequences that run at once, each with the whole context (1)");
   size("--num-beams", options.run.beams, 1, 1024, "beams of a search; they share the prompt's cache (1)");
   size("-n,--predict", options.run.new_tokens, 1, kMaxContext, "new tokens, which each beam keeps for itself (128)");
