@@ -62,6 +62,21 @@ def bare_configuration(folder):
     return seconds
 
 
+def limits(model):
+    """Times come of the limits given, with --measure of this machine's for the rest; a figure given stays."""
+    base = [model, "-c", 64, "-t", 1]
+    check("limits" not in plan(*base), "limits out of nothing")
+    given = plan(*base, "--gops", 100, "--bandwidth", 5)["limits"]
+    check(given == {"bytes_per_s": 5e9, "int8_ops_per_s": 100e9, "float_ops_per_s": 25e9}, f"given: {given}")
+    measured = plan(*base, "--measure")
+    check(all(1e8 < value < 1e15 for value in measured["limits"].values()) and len(measured["limits"]) == 3, f"measured: {measured['limits']}")
+    check(measured["runs"][0]["decode"]["tokens_per_second_at_most"] > 0, "no time from what was measured")
+    both = plan(*base, "--measure", "--gops", 100, "--gflops", 7)["limits"]
+    check((both["int8_ops_per_s"], both["float_ops_per_s"]) == (100e9, 7e9) and both["bytes_per_s"] > 1e8, f"both: {both}")
+    for words, taken in ((["--measure"], False), (["--gops", 100, "--bandwidth", 5], True)):
+        check((b"a quarter of int8" in run(QUERN, "plan", *base, *words).stdout) == taken, f"{words}: where the float rate is from")
+
+
 def hostile(folder):
     broken = folder / "broken.json"
     for text in ("", "{", "[]", '{"architectures": ["Nonsense"]}', '{"quern": 1}'):
@@ -118,12 +133,13 @@ def main():
         smollm2 = folder / "smollm2"
         run(CONVERT, harness.smollm2_gguf(), smollm2)
         models.append(smollm2)
+        limits(smollm2)
         if FULL:
             models += [make_large_model(folder, fixture) for fixture in WIDTHS]
         worst = {model.name: compare_memory(model, folder) for model in models}
         for model, difference in worst.items():
             check(difference <= TOLERANCE, f"{model}: planned peak RSS is off by {100 * difference:.1f} %")
-        print(f"plan: published figures, a bare 7B in {1000 * seconds:.0f} ms, hostile input; peak RSS of {len(models)} models x "
+        print(f"plan: published figures, limits, a bare 7B in {1000 * seconds:.0f} ms, hostile input; peak RSS of {len(models)} models x "
               f"{len(CONTEXTS)} contexts x {len(TYPES)} types within {100 * max(worst.values()):.1f} %")
 
 

@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/strings.hpp"
 #include "base/thread_pool.hpp"
+#include "bench/limits.hpp"
 #include "command.hpp"
-#include "engine/limits.hpp"
 #include "kernels/select.hpp"
 #include "model_options.hpp"
 #include "plan_report.hpp"
@@ -109,6 +109,16 @@ PlanReport plan_model(PlanOptions& options) {
   return report;
 }
 
+// What of the limits was not given, as `quern bench` measures it.
+void measure_limits(const PlanOptions& options, plan::Limits& limits) {
+  constexpr double kSeconds = 0.5;
+  base::ThreadPool pool(std::max<std::size_t>(1, options.run.shape.n_threads));
+  const bench::Limits best = bench::measure_limits(kernels::select_kernels(options.isa), pool, kSeconds);
+  if (options.bandwidth == 0) limits.bandwidth = best.read_bytes_per_s;
+  if (options.gops == 0) limits.int8_rate = best.int8_ops_per_s;
+  if (options.gflops == 0) limits.float_rate = best.f32_ops_per_s;
+}
+
 }  // namespace
 
 int cmd_plan(const std::vector<std::string>& arguments) {
@@ -122,12 +132,9 @@ int cmd_plan(const std::vector<std::string>& arguments) {
   settle_plan_options(options);
   PlanReport report = options.model.empty() ? plan_shape(options) : plan_model(options);
   report.machine = plan::machine_memory();
-  if (options.measure) {
-    base::ThreadPool pool(std::max<std::size_t>(1, options.run.shape.n_threads));
-    options.limits.bandwidth = engine::measure_read_bandwidth(pool);
-  }
+  if (options.measure) measure_limits(options, options.limits);
   report.limits = options.limits;
-  report.float_rate_taken = options.gflops == 0;
+  report.float_rate_taken = options.gflops == 0 && !options.measure;
   std::cout << (options.output == "json" ? plan_json(options, report) : plan_text(options, report));
   return 0;
 }

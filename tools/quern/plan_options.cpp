@@ -104,7 +104,7 @@ void add_plan_options(CLI::App& app, PlanOptions& options) {
   app.add_option("--bandwidth", options.bandwidth, "read bandwidth in GB/s, for times")->check(finite_range(1e-3, 1e6));
   app.add_option("--gops", options.gops, "int8 operations in GOP/s, for times")->check(finite_range(1e-3, 1e9));
   app.add_option("--gflops", options.gflops, "float operations in GFLOP/s (a quarter of --gops)")->check(finite_range(1e-3, 1e9));
-  app.add_flag("--measure", options.measure, "measure the read bandwidth of this machine first (0.2 s, 256 MiB)");
+  app.add_flag("--measure", options.measure, "measure what of these three is not given (0.5 s, 256 MiB)");
   app.add_option("--output", options.output, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
 }
 

@@ -189,7 +189,7 @@ std::string plan_text(const PlanOptions& options, const PlanReport& report) {
   print_cache(out, report);
   print_work(out, options, report);
   if (!report.runs.empty() && !report.limits.known())
-    out << "\nTimes need --gops N and one of --bandwidth GB/s and --measure.\n";
+    out << "\nTimes need --measure, or --gops N and --bandwidth GB/s.\n";
   if (!report.runs.empty() && report.limits.known())
     out << "\nBounds: " << fixed(report.limits.bandwidth / 1e9, 1) << " GB/s, int8 " << fixed(report.limits.int8_rate / 1e9, 1)
         << " GOP/s, float " << fixed(report.limits.float_rate / 1e9, 1) << " GFLOP/s"
