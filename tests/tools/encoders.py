@@ -111,6 +111,23 @@ def embed(model, name, cases, folder):
                   f"{name}: not of length 1")
 
 
+def vector_files(model, cases, folder):
+    """The ending of -o, else --format, says what is written; an ending that says nothing is an error, not a surprise."""
+    given = inputs(cases, folder, True)
+    command = [QUERN, "embed", "-m", model, *given]
+    plain = run(*command).stdout
+    out = lambda name, *words: (run(*command, "-o", folder / name, *words), (folder / name).read_bytes())[1]
+    array = out("v.npy")
+    want = np.array([json.loads(line)["embedding"] for line in plain.splitlines()], np.float32)
+    check(np.load(folder / "v.npy").tobytes() == want.tobytes(), "the array is not the lines")
+    check(out("v.jsonl") == plain and out("v.txt", "--format", "jsonl") == plain, "lines in a file")
+    check(out("w.npy", "--format", "jsonl") == plain and out("v.bin", "--format", "npy") == array, "--format beats the ending")
+    check(run(*command, "--format", "npy").stdout == array, "an array on standard output")
+    for name in ("x.txt", "x.json", "x.csv", "x", "x.npy.gz", ".npy"):
+        result = run(*command, "-o", folder / name, expect=2)
+        check(result.stderr.count(b"\n") == 1 and b"--format" in result.stderr and not (folder / name).exists(), f"-o {name}: {result.stderr}")
+
+
 def dense(source, cases, folder):
     """Modules of sentence-transformers behind the pooling, in their order, against NumPy."""
     from safetensors.numpy import save_file
@@ -184,7 +201,9 @@ def main():
             by_name = {"fill": fill, "embed": embed} | ({source.name: answers} if "answers" in source.name else {})
             by_name.get(source.name, classify)(model, source.name, cases, folder)
             n += len(cases)
-            if source.name == "embed": dense(source, cases, folder)
+            if source.name == "embed":
+                vector_files(model, cases, folder)
+                dense(source, cases, folder)
         limits(folder / "embed", folder)
     print(f"{n} inputs of embed, classify and fill equal to the reference, as text and as ids")
 

@@ -1,21 +1,17 @@
 // quern embed: one vector for each text, as JSON lines or a NumPy array.
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdint>
-#include <iostream>
-#include <memory>
 
 #include "arguments.hpp"
 #include "base/error.hpp"
 #include "command.hpp"
 #include "contract/tensors.hpp"
 #include "engine/packed_batch.hpp"
-#include "npy.hpp"
 #include "signals.hpp"
 #include "text_input.hpp"
 #include "text_vectors.hpp"
+#include "vector_output.hpp"
 
 namespace quern::tool {
 
@@ -24,7 +20,7 @@ namespace {
 struct EmbedOptions {
   ModelOptions model;
   InputOptions input;
-  std::string output, pooling;
+  std::string output, format, pooling;
   bool normalize = false, no_normalize = false;
 };
 
@@ -38,17 +34,6 @@ contract::Pooling pooling_of(const contract::Contract& contract, const EmbedOpti
   return pooling;
 }
 
-void print_json(std::size_t index, const std::vector<float>& vector) {
-  std::string line = "{\"index\": " + std::to_string(index) + ", \"embedding\": [";
-  std::array<char, 32> digits{};
-  for (std::size_t i = 0; i < vector.size(); ++i) {
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), vector[i]).ptr;
-    line += i == 0 ? "" : ", ";
-    line.append(digits.data(), end);
-  }
-  std::cout << line << "]}\n";
-}
-
 void check_finite(const std::vector<float>& vector, const std::string& where) {
   if (!is_finite(vector)) base::reject(where, "the model's output is not finite");
 }
@@ -60,7 +45,10 @@ void add_embed_options(CLI::App& app, EmbedOptions& options) {
       ->check(CLI::IsMember({"mean", "first", "cls", "last"}));
   CLI::Option* yes = app.add_flag("--normalize", options.normalize, "vectors of length 1 (the model's, else yes)");
   app.add_flag("--no-normalize", options.no_normalize, "vectors as they come")->excludes(yes);
-  app.add_option("-o,--output", options.output, "a NumPy array [texts, width] in place of JSON lines: OUT.npy");
+  app.add_option("-o,--output", options.output, "the file, in place of standard output: JSON lines (OUT.jsonl) or a NumPy array "
+                                                "[texts, width] (OUT.npy)");
+  app.add_option("--format", options.format, "jsonl or npy (by the file's ending, else jsonl)")
+      ->check(CLI::IsMember({"jsonl", "npy"}));
   app.footer("examples:\n  quern embed -m MODEL -p \"a text\"\n  quern embed -m MODEL -f texts.txt -o vectors.npy\n"
              "  quern embed -m MODEL -f texts.jsonl > vectors.jsonl");
 }
@@ -72,6 +60,7 @@ int cmd_embed(const std::vector<std::string>& arguments) {
   EmbedOptions options;
   add_embed_options(app, options);
   if (parse_arguments(app, arguments)) return 0;
+  const VectorFormat format = vector_format(options.output, options.format);
   const model::ModelPaths paths = model::resolve_model_path(options.model.model);
   check_npy_target(options.output, {paths.weights.string(), paths.contract.string(), options.input.file,
                                     options.input.ids_file});
@@ -84,8 +73,7 @@ int cmd_embed(const std::vector<std::string>& arguments) {
   const std::vector<InputItem> items = read_inputs(loaded, options.input, longest);
   std::vector<engine::PackedSequence> sequences;
   for (const InputItem& item : items) sequences.push_back({item.ids, item.types});
-  std::unique_ptr<NpyWriter> file;
-  if (!options.output.empty()) file = std::make_unique<NpyWriter>(options.output, items.size(), contract::vector_width(contract));
+  VectorOutput output(options.output, format, items.size(), contract::vector_width(contract));
   catch_signals();
   std::vector<float> vector(contract::vector_width(contract));
   const engine::PackOptions pack{options.model.prefill_chunk, false, interrupted};
@@ -95,10 +83,9 @@ int cmd_embed(const std::vector<std::string>& arguments) {
         result.runner.pool(pooling.mode, result.first_hidden, item.ids.size(), vector.data());
         check_finite(vector, item.where);
         if (pooling.normalize) normalize(vector);
-        if (file) file->write_row(vector);
-        else print_json(result.index, vector);
+        output.write(result.index, vector);
       });
-  if (done && file) file->finish();
+  if (done) output.finish();
   return 0;
 }
 
