@@ -30,6 +30,13 @@ def flip(data, at):
     return data
 
 
+def failed_row(result, name):
+    """The report of verify ends with the row of the check that failed, which says what the error line says."""
+    rows = result.stdout.decode().splitlines()
+    check(rows and rows[-1].split()[:2] == ["FAIL", name] and not any(row.startswith("FAIL") for row in rows[:-1]), f"rows {rows}")
+    check(rows[-1].split(" s  ", 1)[1] in result.stderr.decode(), f"{rows[-1]} is not {result.stderr}")
+
+
 def main():
     count = 0
     with tempfile.TemporaryDirectory() as name:
@@ -46,6 +53,9 @@ def main():
             rejected(variant(model, bad, lambda d: d[:length]), f"truncated to {length}")
             count += 1
         rejected(variant(model, bad, lambda d: d + b"x"), "trailing byte")
+        for change in (lambda d: flip(d, 9), lambda d: d[:-1], lambda d: b"GGUF" + d[4:]):
+            failed_row(run(QUERN, "verify", "--quick", variant(model, bad, change), expect=3), "files")
+        check(not run(QUERN, "verify", tmp / "absent", expect=3).stdout, "a row for a model that is not there")
         for magic in (b"GGUF", b"PK\x03\x04", b"\x00" * 8):
             line = rejected(variant(model, bad, lambda d: magic + d[len(magic):]), f"magic {magic!r}")
             count += 1
@@ -54,6 +64,7 @@ def main():
             result = run(QUERN, "verify", "--quick", "-m", variant(model, bad, lambda d: flip(d, at)), expect=None)
             check(result.returncode == 3 and result.stderr.startswith(b"quern: error: "),
                   f"data bit at {at} of {size}: verify exits {result.returncode}")
+            failed_row(result, "checksums")
             count += 1
         finer = tmp / "finer"   # the same architecture from the same checkpoint: only the checksum differs
         run(CONVERT, source, finer, "--type", "f32")

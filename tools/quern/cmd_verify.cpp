@@ -15,6 +15,8 @@ namespace quern::tool {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 struct Check {
   const char* name;
   CheckResult (*run)(const VerifyContext&);
@@ -33,6 +35,24 @@ constexpr Check kChecks[] = {
     {"positions", check_positions, false},
 };
 
+void print_row(const char* name, const CheckResult& result, Clock::time_point start) {
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  char head[64];
+  std::snprintf(head, sizeof(head), "%-4s  %-19s %6.2f s  ", result.passed ? "ok" : "FAIL", name, seconds);
+  std::cout << head << result.detail << std::endl;
+}
+
+// A damaged file is a failed row of the report before it is the error that ends the command.
+template <class Work>
+auto run_or_fail(const char* name, Clock::time_point start, const Work& work) {
+  try {
+    return work();
+  } catch (const base::Error& error) {
+    if (error.code() == base::ExitCode::input) print_row(name, {false, base::printable(error.what(), 500)}, start);
+    throw;
+  }
+}
+
 }  // namespace
 
 int cmd_verify(const std::vector<std::string>& arguments) {
@@ -45,17 +65,15 @@ int cmd_verify(const std::vector<std::string>& arguments) {
   app.add_flag("--quick", quick, "only checksums, shapes and parameter count");
   app.add_flag("--full", full, "also prefill the whole trained length");
   if (parse_arguments(app, arguments)) return 0;
-  const LoadedModel loaded = load_model(options);
+  model::resolve_model_path(options.model);  // where there is no model nothing failed
+  const LoadedModel loaded = run_or_fail("files", Clock::now(), [&] { return load_model(options); });
   const VerifyContext context{loaded, options, full};
   std::size_t failed = 0, run = 0;
   for (const Check& check : kChecks) {
     if (quick && !check.quick) continue;
-    const auto start = std::chrono::steady_clock::now();
-    const CheckResult result = check.run(context);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    char head[64];
-    std::snprintf(head, sizeof(head), "%-4s  %-19s %6.2f s  ", result.passed ? "ok" : "FAIL", check.name, seconds);
-    std::cout << head << result.detail << std::endl;
+    const Clock::time_point start = Clock::now();
+    const CheckResult result = run_or_fail(check.name, start, [&] { return check.run(context); });
+    print_row(check.name, result, start);
     failed += result.passed ? 0u : 1u;
     ++run;
   }
