@@ -15,6 +15,7 @@
 #include "contract/tensors.hpp"
 #include "convert/computed.hpp"
 #include "convert/generation_import.hpp"
+#include "convert/inspect_config.hpp"
 #include "convert/made_tensor.hpp"
 #include "convert/policy.hpp"
 #include "convert/report.hpp"
@@ -127,10 +128,17 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
   job.report.bits_per_weight = bits_over_matrices(job.tensors);
 }
 
+// Of a directory that is no model for quern, that is what is wrong, whatever its weights are.
+std::unique_ptr<checkpoint::Checkpoint> open_source(const fs::path& source, const ConvertOptions& options) try {
+  return checkpoint::open_checkpoint(source);
+} catch (const base::Error&) {
+  check_architecture(source / "config.json", options.recipe_file, options.arch_as);
+  throw;
+}
+
 Job plan(const fs::path& source, const ConvertOptions& options) {
   Job job;
-  job.checkpoint =
-      checkpoint::with_adapters(checkpoint::open_checkpoint(source), options.adapters);
+  job.checkpoint = checkpoint::with_adapters(open_source(source, options), options.adapters);
   job.recipe = choose_recipe(*job.checkpoint, options);
   Resolved resolved = resolve(job.recipe, *job.checkpoint, options.adaptations);
   append(job.report.notices, job.checkpoint->notices());

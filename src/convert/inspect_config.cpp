@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_reader.hpp"
 #include "base/mapped_file.hpp"
 #include "base/strings.hpp"
 #include "contract/tensors.hpp"
@@ -35,20 +36,32 @@ class BareConfiguration : public checkpoint::Checkpoint {
   std::vector<std::string> no_notices_;
 };
 
+Recipe recipe_of(const BareConfiguration& source, std::string_view recipe_file, std::string_view arch_as) {
+  std::vector<Recipe> recipes = builtin_recipes();
+  if (!recipe_file.empty())
+    recipes.insert(recipes.begin(),
+                   parse_recipe(base::read_text_file(recipe_file, kMaxFileBytes), base::printable(recipe_file)));
+  return match_recipe(recipes, source, arch_as);
+}
+
 }  // namespace
 
 contract::Contract inspect_config(const std::filesystem::path& config, std::string_view recipe_file,
                                   std::string_view arch_as) {
   const BareConfiguration source(config);
-  std::vector<Recipe> recipes = builtin_recipes();
-  if (!recipe_file.empty())
-    recipes.insert(recipes.begin(),
-                   parse_recipe(base::read_text_file(recipe_file, kMaxFileBytes), base::printable(recipe_file)));
-  const Recipe recipe = match_recipe(recipes, source, arch_as);
+  const Recipe recipe = recipe_of(source, recipe_file, arch_as);
   contract::Contract contract = resolve_config(recipe, source.config_json(), source.where());
   contract.counts.parameters_by_formula = contract::parameters_by_formula(contract);
   contract.counts.parameters_in_tensors = 0;  // a configuration has none
   return contract;
+}
+
+void check_architecture(const std::filesystem::path& config, std::string_view recipe_file, std::string_view arch_as) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(config, error)) return;
+  const BareConfiguration source(config);
+  const base::Json json = base::parse_json(source.config_json(), source.where());
+  if (json.contains("architectures") || json.contains("model_type")) recipe_of(source, recipe_file, arch_as);
 }
 
 }  // namespace quern::convert

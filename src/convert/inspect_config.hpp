@@ -1,4 +1,5 @@
-// A contract from a bare configuration, without tensors: what `quern inspect --config` shows.
+// What a bare configuration says without tensors: the contract that `quern inspect --config` shows, and whether its
+// architecture is known.
 #pragma once
 
 #include <filesystem>
@@ -12,5 +13,9 @@ namespace quern::convert {
 // recipe to use whatever the configuration says, or "". Counts are by formula.
 contract::Contract inspect_config(const std::filesystem::path& config, std::string_view recipe_file,
                                   std::string_view arch_as);
+
+// An input error when the configuration names an architecture that no recipe reads. Nothing else is looked at: what
+// cannot be read, and what names none, is somebody else's error.
+void check_architecture(const std::filesystem::path& config, std::string_view recipe_file, std::string_view arch_as);
 
 }  // namespace quern::convert

@@ -92,7 +92,8 @@ Recipe treated_as(const std::vector<Recipe>& recipes, Recipe recipe, const Names
   for (const OutOfScope& family : out_of_scope())
     for (const std::string& pattern : family.names)
       if (glob_match(pattern, lower(name)))
-        base::reject(where, cat("architecture \"", shown, "\" is out of scope: ", family.why));
+        base::reject(where, cat("architecture \"", shown, "\" is out of scope: ", family.why,
+                                "; quern-convert --print-supported-models lists what is supported"));
   std::vector<std::string_view> known;
   for (const Recipe& recipe : recipes)
     for (const std::string& word : gguf ? recipe.gguf_names : recipe.hf_names) known.push_back(word);

@@ -68,6 +68,27 @@ def wait_for_temporary(process, folder):
         time.sleep(0.002)
 
 
+def check_foreign(tmp):
+    """An architecture that is none of quern's is the error, whatever the weights are; of a known one the weights are."""
+    header = json.dumps({"backbone.layers.0.mixer.A_log": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    weights = {"none": {}, "pickle": {"pytorch_model.bin": b"PK"}, "cut": {"model.safetensors": b"\xff" * 7},
+               "shards": {"model.safetensors.index.json": b'{"weight_map": {"a": "gone.safetensors"}}'},
+               "whole": {"model.safetensors": struct.pack("<Q", len(header)) + header + bytes(4)}}
+    names = {"MambaForCausalLM": "state-space", "Qwen2VLForConditionalGeneration": "vision", "ZebraForCausalLM": "unsupported"}
+    for name, files in weights.items():
+        for architecture, why in (*names.items(), ("LlamaForCausalLM", None), (None, None)):
+            folder = tmp / f"foreign-{name}-{architecture}"
+            folder.mkdir()
+            config = {"hidden_size": 64, **({"architectures": [architecture], "model_type": "mamba"} if architecture else {})}
+            (folder / "config.json").write_text(json.dumps(config))
+            for file, data in files.items():
+                (folder / file).write_bytes(data)
+            error = run(CONVERT, folder, tmp / "never", expect=3).stderr.decode()
+            check(error.count("\n") == 1 and error.startswith("quern-convert: error: "), f"{folder.name}: {error}")
+            told = why is not None and why in error and architecture in error and "--print-supported-models" in error
+            check(told == (why is not None) and (why or name == "whole" or "architecture" not in error), f"{folder.name}: {error}")
+
+
 def check_streams(tmp):
     result = run(CONVERT, FIXTURES / "llama2", tmp / "a", "q8")
     check(result.stdout == b"", "a conversion writes nothing to standard output")
@@ -162,6 +183,7 @@ def main():
         source = tmp / "source"
         write_checkpoint(source)
         check_streams(tmp)
+        check_foreign(tmp)
         check_errors(tmp)
         check_target_option(tmp)
         check_interrupted(tmp, source)
