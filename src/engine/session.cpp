@@ -98,14 +98,16 @@ void Session::State::follow(std::size_t n_tokens, const GenerateOptions& options
 }
 
 // Cuts the cache back to what it shares with `ids`, but for the last id, whose logits are needed.
-std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
-  const std::size_t limit = std::min(tokens.size(), ids.size() - 1);
+std::size_t Session::State::common_prefix(std::span<const std::int32_t> ids) const {
+  const std::size_t limit = std::min(tokens.size(), ids.size() - std::min<std::size_t>(ids.size(), 1));
   std::size_t common = 0;
   while (common < limit && tokens[common] == ids[common]) ++common;
-  if (!cache.truncate(kSessionSequence, common)) {
-    cache.clear(kSessionSequence);
-    common = 0;
-  }
+  return cache.reaches(kSessionSequence, common) ? common : 0;
+}
+
+std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
+  const std::size_t common = common_prefix(ids);
+  cache.truncate(kSessionSequence, common);
   tokens.resize(common);
   return common;
 }
@@ -210,6 +212,9 @@ void Session::evaluate(std::span<const std::int32_t> ids,
 
 const std::vector<std::int32_t>& Session::tokens() const {
   return state_->tokens;
+}
+std::size_t Session::reusable_tokens(std::span<const std::int32_t> ids) const {
+  return state_->common_prefix(ids);
 }
 std::span<const float> Session::logits() const {
   return {state_->runner.logits(state_->row), state_->model.contract.vocab_size};

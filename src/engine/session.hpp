@@ -101,6 +101,8 @@ class Session {
                 const std::function<void(std::size_t, const float*)>& on_logits);
 
   const std::vector<std::int32_t>& tokens() const;  // held by the cache
+  // How many of them generate(ids) would keep.
+  std::size_t reusable_tokens(std::span<const std::int32_t> ids) const;
   // Within on_token: the logits [vocab_size] that its id was chosen from.
   std::span<const float> logits() const;
   const PhaseTimes& times() const;                  // of the last generate()

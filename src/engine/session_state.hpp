@@ -34,6 +34,7 @@ struct Session::State {
   void forget_all();
   bool declare(std::size_t length);
   void follow(std::size_t n_tokens, const GenerateOptions& options);
+  std::size_t common_prefix(std::span<const std::int32_t> ids) const;  // what keep_prefix() would keep
   std::size_t keep_prefix(std::span<const std::int32_t> ids);
   bool run(std::span<const std::int32_t> ids, model::Want want);
   bool prefill(std::span<const std::int32_t> ids, const GenerateOptions& options);

@@ -45,6 +45,8 @@ TEST_CASE("an edit in the middle prefills what follows it, and nothing before", 
     base::ThreadPool pool(2);
     Session session(*tiny.model, pool, session_options({}));
     const Ids text = random_ids(200, 101, 2);
+    CHECK(session.reusable_tokens(text) == 0);
+    CHECK(session.reusable_tokens({}) == 0);
     answer_greedily(session, text, 1);
     CHECK(session.times().reused_tokens == 0);
     CHECK(session.times().prefill_tokens == 200);
@@ -52,7 +54,9 @@ TEST_CASE("an edit in the middle prefills what follows it, and nothing before", 
       INFO("edit at " << at);
       Ids edited = session.tokens();
       edited[at] = (edited[at] + 1) % 101;
+      const std::size_t foreseen = session.reusable_tokens(edited);
       const Ids answer = answer_greedily(session, edited, 6).ids;
+      CHECK(session.times().reused_tokens == foreseen);
       CHECK(session.times().reused_tokens + session.times().prefill_tokens == edited.size());
       if (!is_windowed(*tiny.model)) CHECK(session.times().reused_tokens == at);
       Session fresh(*tiny.model, pool, session_options({}));

@@ -206,6 +206,21 @@ def roll_back(trial):
     print(f"edited in the middle of 20 turns: {edited} tokens prefilled, {kept} reused; fresh: {again}")
 
 
+def held(trial):
+    """What is said to need no prefill when a session is loaded is what the next answer then reuses."""
+    turns = ["Name a colour.", "Another one."]
+    for name, first, options in (("as it was", turns, []), ("another system message", turns, ["-sys", "Be brief."]),
+                                 ("no system message yet", ["/system", *turns], ["-sys", "Be brief."]),
+                                 ("edited", [*turns, "/edit 3 A third one."], []), ("taken back", [*turns, "/undo"], []),
+                                 ("nothing", [], ["-sys", "Be brief."])):
+        file = trial.folder / f"{name}.qs"
+        trial.greedy(first, "--session", file)
+        result = trial.greedy(["Go on."], "--show-timings", "--session", file, *options)
+        said = [int(n) for n in re.findall(rb", (\d+) tokens held without prefill", result.stderr)]
+        reused = counts(result.stderr)[0][1]
+        check(said == [reused] or (name == "nothing" and not said), f"{name}: {said} said, {reused} reused: {result.stderr!r}")
+
+
 def sessions(trial):
     options = ["-n", "12", "-s", "11", "--temp", "0.9"]
     whole = trial.pipe(["Name a colour.", "Another one.", "And a third."], *options).stdout
@@ -220,6 +235,8 @@ def sessions(trial):
     loaded = trial.pipe([f"/load {saved}", "Another one.", "And a third."], "--show-timings", "-n", "12")
     check(whole.endswith(loaded.stdout), f"loaded: {loaded.stdout}, uninterrupted: {whole}")
     check(counts(loaded.stderr)[0][1] > 20, f"prefill after /load: {loaded.stderr!r}")
+
+    held(trial)
 
     damaged = trial.folder / "damaged.qs"
     data = bytearray(saved.read_bytes())

@@ -56,9 +56,9 @@ class ChatSession {
   // One file with everything; with_cache: its tokens need no prefill when it is loaded. Environment error for the
   // session of another chat that is open.
   void save(const std::string& path, bool with_cache);
-  // Replaces the conversation and the settings; input error, and all is as before, for a file refused. Says
-  // on standard error what was loaded.
-  void load(const std::string& path);
+  // Replaces the conversation and the settings; input error, and all is as before, for a file refused. `system`
+  // takes the place of its system message. Says on standard error what was loaded.
+  void load(const std::string& path, const std::optional<std::string>& system = {});
   // After an answer: the session's file, if there is one. A large cache is left for the last save.
   void autosave(bool last);
   void unlock() { lock_.reset(); }  // before a signal ends the process: another chat may have the session's file
@@ -82,6 +82,8 @@ class ChatSession {
   void count(Answer& answer);
   void explain_end(const Answer& answer, engine::FinishReason reason) const;
   chat::Render render() const;
+  // Tokens that need no prefill when the conversation goes on as it is now.
+  std::size_t n_held() const;
 
   const LoadedModel& loaded_;
   ChatRenderer renderer_;

@@ -42,7 +42,18 @@ void ChatSession::autosave(bool last) {
   saved_ = std::move(state);
 }
 
-void ChatSession::load(const std::string& path) {
+// Fewer than the file has where the system message or the template is another one, or where the text of an answer has
+// other tokens than it was made of.
+std::size_t ChatSession::n_held() const try {
+  if (session_->tokens().empty()) return 0;
+  std::vector<chat::Message> messages = conversation_.messages();
+  if (messages.empty() || messages.back().role != "user") messages.push_back(chat::message("user", ""));
+  return session_->reusable_tokens(render()(messages));
+} catch (const base::Error&) {
+  return 0;  // no conversation that the template takes: the next answer says what is wrong with it
+}
+
+void ChatSession::load(const std::string& path, const std::optional<std::string>& system) {
   const std::string where = base::printable(path);
   const chat::SessionFile file{std::filesystem::path(terminal::expand_home(path))};
   SettingsBook settings = settings_;
@@ -55,12 +66,13 @@ void ChatSession::load(const std::string& path) {
     throw;
   }
   conversation_ = file.conversation();
+  if (system) conversation_.set_system(*system);
   branches_ = file.branches();
   settings_ = std::move(settings);
   attempt_ = 0;
   const std::size_t n = branches_.size();
   const std::string branches = n == 0 ? "" : n == 1 ? "1 branch, " : base::cat(n, " branches, ");
-  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", branches, restored.n_tokens,
+  notice(base::cat("loaded ", where, ": ", conversation_.size(), " messages, ", branches, n_held(),
                    " tokens held without prefill"),
          color_);
   if (restored.other_isa)

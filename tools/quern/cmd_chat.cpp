@@ -125,9 +125,8 @@ class ChatLoop {
   terminal::LineMode mode_;
 };
 
-void settle_system(ChatSession& chat, const ChatCommandOptions& options) {
-  if (options.system) chat.conversation().set_system(*options.system);
-  if (!options.system_file.empty()) chat.conversation().set_system(file_text(options.system_file));
+std::optional<std::string> system_message(const ChatCommandOptions& options) {
+  return options.system_file.empty() ? options.system : file_text(options.system_file);
 }
 
 std::unique_ptr<ChatInput> chat_input(const ChatCommandOptions& options) {
@@ -164,9 +163,11 @@ int cmd_chat(const std::vector<std::string>& arguments) {
   std::optional<std::string> first = options.prompt;
   if (!options.prompt_file.empty()) first = file_text(options.prompt_file);
   ChatSession chat(loaded, options, std::move(settings));
+  const std::optional<std::string> system = system_message(options);
   if (!options.session.empty() && std::filesystem::exists(terminal::expand_home(options.session)))
-    chat.load(options.session);
-  settle_system(chat, options);
+    chat.load(options.session, system);
+  else if (system)
+    chat.conversation().set_system(*system);
   const std::unique_ptr<ChatInput> input = chat_input(options);
   watch_signals();
   if (input->interactive() && !first)
