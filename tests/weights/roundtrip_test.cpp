@@ -76,7 +76,39 @@ TEST_CASE("an unfinished file is not taken for a model") {
   const SampleTensor tensor = sample_tensors()[0];
   writer.begin_tensor(tensor.name, *tensor.format, tensor.rows, tensor.columns);
   writer.append(sample_content(tensor));
-  CHECK(contains(error_of(read_file(directory / "model.quern")), "not a quern weight file"));
+  CHECK(contains(error_of(read_file(directory / "model.quern")), "truncated"));  // nothing is written yet
+  const FileBytes more(std::size_t{5} << 20, std::byte{1});
+  for (int i = 0; i < 3; ++i) {
+    writer.append(more);
+    CHECK(contains(error_of(read_file(directory / "model.quern")), "not a quern weight file"));
+  }
+}
+
+TEST_CASE("a file of several pieces of the page cache holds what was appended, however it was cut") {
+  const quant::FormatTraits& format = *quant::find_format("f32");
+  const std::size_t rows = 16, columns = 100'000;  // 6.4 MB: a piece is 4 MiB
+  FileBytes content(quant::tensor_bytes(format, rows, columns));
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * 7 % 251);
+  FileBytes first;
+  for (const std::size_t step : {content.size(), std::size_t{4} << 20, std::size_t{1'000'003}}) {
+    const TemporaryDirectory directory;
+    WeightWriter writer(directory / "model.quern");
+    for (const char* name : {"a", "b"}) {
+      writer.begin_tensor(name, format, rows, columns);
+      for (std::size_t at = 0; at < content.size(); at += step)
+        writer.append(std::span(content).subspan(at, std::min(step, content.size() - at)));
+      writer.end_tensor();
+    }
+    writer.finish(kSampleContract, kSampleHash);
+    const WeightFile file = WeightFile::open(directory / "model.quern");
+    file.verify_checksums();
+    REQUIRE(file.tensors().size() == 2);
+    for (const TensorView& tensor : file.tensors())
+      CHECK(std::equal(content.begin(), content.end(), tensor.bytes.begin(), tensor.bytes.end()));
+    const FileBytes bytes = read_file(directory / "model.quern");
+    if (first.empty()) first = bytes;
+    CHECK(bytes == first);
+  }
 }
 
 namespace {
