@@ -58,7 +58,7 @@ std::size_t widest_k_floats(const CacheLayout& layout) {
 std::size_t attend_scratch_floats(std::size_t n_queries, const CacheLayout& layout) {
   const std::size_t rows = n_queries < kAttendQueries ? n_queries : kAttendQueries;
   const std::size_t v_width = round_up(layout.d_v, 16);
-  // A block of K and one of V as floats; scores and tile outputs.
+  // A block of K and one of V as floats or as operands of pairs; scores and tile outputs.
   const std::size_t expanded = widest_k_floats(layout) + kBlockTokens * v_width;
   return expanded + rows * (kTileTokens + v_width);
 }

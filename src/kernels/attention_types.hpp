@@ -15,7 +15,7 @@
 //     int4: f16 scale[groups of 32 dims][32 tokens] for each of the two; signed codes of 4 bits, least squares
 //     scale; zero and NaN as above. K is stored rotated by a Hadamard matrix over its largest power-of-two
 //     part (hadamard_block()), which spreads outliers over the head; queries are rotated by its inverse
-//     as they are read, so scores are those of the unrotated rows.
+//     (store_query(); score_keys() does it itself), so scores are those of the unrotated rows.
 // The bytes of a token depend on that token alone; padding is written as zeros.
 //
 // Latent rows (multi-head latent attention; d_rope > 0): one row of a token serves all heads, as key and as
@@ -142,7 +142,8 @@ constexpr bool cache_has_bf16_products(const CacheLayout& layout, CacheType type
   return layout.d_rope == 0 && (type == CacheType::f16 || type == CacheType::bf16 || type == CacheType::fp8_e4m3 ||
                                 type == CacheType::fp8_e5m2);
 }
-// Of a row that store_query() writes, with keys of any type.
+// Of a row that store_query() writes, with keys of any type: of codes a header of 4 words and the padding of two parts
+// to words (attention_queries.hpp).
 constexpr std::size_t query_floats(std::size_t d_k) {
   return d_k + 8;
 }
@@ -155,7 +156,7 @@ struct ScoreArgs {
   const CacheLayout* layout;
   const std::byte* block;
   std::size_t n_queries;
-  const float* q;        // [n_queries, q_stride]
+  const float* q;        // [n_queries, q_stride], as they are, not store_query()'s
   std::size_t q_stride;
   float scale;
   float* out;            // [n_queries, out_stride], 32 values each

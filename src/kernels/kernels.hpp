@@ -3,7 +3,8 @@
 // gives, write nothing else, never allocate, throw or lock.
 //
 // Every kernel is written once over P::V16, sixteen float lanes on every ISA (primitives/), with one order
-// of operations, so all ISAs give the same bits for the same input (tests/kernels holds them to it).
+// of operations, so all ISAs give the same bits for the same input (tests/kernels holds them to it), but for sums
+// below 2^-126 of bf16 products (ops/pair_products.hpp).
 // Shapes are row-major, [rows, columns]; strides are in elements.
 #pragma once
 

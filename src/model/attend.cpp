@@ -262,13 +262,13 @@ void attend_by_tile(Step& step, const Job& job) {
   const std::size_t n_items = n_runs * n_groups * n_tiles;
   auto tiles = [&](std::size_t begin, std::size_t end, std::size_t thread) {
     Tile tile = tile_of(begin);
-    std::size_t prepared = n_items;  // a tile whose queries are
+    std::size_t prepared_pair = n_runs * n_groups;  // whose queries lie in scratch
     for (std::size_t item = begin; item < end; ++item) {
       const Tile next = item + 1 < n_items ? tile_of(item + 1) : Tile{};  // most often this thread's too
       const QueryBlock block = block_of(item / n_tiles);
       const AttentionScratch& scratch = step.scratch.attention[thread];
-      if (prepared == n_items || prepared / n_tiles != item / n_tiles) prepare_queries(step, job, block, scratch);
-      prepared = item;
+      if (item / n_tiles != prepared_pair) prepare_queries(step, job, block, scratch);
+      prepared_pair = item / n_tiles;
       kernels::AttendArgs args = attend_args(step, job, block, scratch);
       clear_states(states.at(item), args.n_queries);
       args.state = states.at(item);

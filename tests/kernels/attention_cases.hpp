@@ -61,6 +61,7 @@ class AttentionSequence {
   const CacheLayout& layout() const { return layout_; }
   std::vector<float>& k() { return k_; }
   std::vector<float>& v() { return v_; }
+  std::vector<float>& q() { return q_; }
   std::byte* block_of(std::size_t key) {
     return blocks_.data() + key / kBlockTokens * layout_.block_bytes;
   }
@@ -99,6 +100,10 @@ class AttentionSequence {
       std::vector<const std::byte*> blocks;
       for (std::size_t b = 0; b < kTileBlocks && tile * kTileTokens + b * kBlockTokens < end; ++b)
         blocks.push_back(block_of(tile * kTileTokens + b * kBlockTokens));
+      std::vector<const std::byte*> next;  // of no effect: every other call has them
+      if (n % 2 == 0)
+        for (std::size_t key = (tile + 1) * kTileTokens; key < end && next.size() < kTileBlocks; key += kBlockTokens)
+          next.push_back(block_of(key));
       kernels_.attend({&layout_,
                        blocks.data(),
                        blocks.size(),
@@ -117,7 +122,9 @@ class AttentionSequence {
                        {max.data(), sum.data(), o.data(), stride},
                        scratch.data(),
                        nullptr,
-                       case_.alibi_bf16});
+                       case_.alibi_bf16,
+                       next.data(),
+                       next.size()});
     }
     std::vector<float> logits(n), output(n * case_.d_v);
     for (std::size_t i = 0; i < n; ++i) logits[i] = sink_of(i % case_.group);

@@ -3,7 +3,8 @@
 // beside it (prefill in any chunks = token by token) and not on what lies in slots it does not see
 // (never written, or left over from a roll-back, NaN included).
 //
-// Per row and tile: scores; softcap, ALiBi; max; p = exp(score - max); sum in 16 lanes (key % 16),
+// Per row and tile: scores; softcap, ALiBi; max; p = exp(score - max), of whole or of bf16 weights by a shorter
+// polynomial (exp2_weight); sum in 16 lanes (key % 16),
 // then the fixed tree; o = p v with keys ascending; one merge into the running state.
 #pragma once
 
@@ -12,8 +13,12 @@
 
 #include "kernels/ops/attention_integer.hpp"
 #include "kernels/ops/attention_pairs.hpp"
+#include "kernels/ops/attention_queries.hpp"
+#include "kernels/ops/attention_shares.hpp"
+#include "kernels/ops/attention_softmax.hpp"
 #include "kernels/ops/attention_tile.hpp"
 #include "kernels/ops/attention_work.hpp"
+#include "kernels/ops/cache_int4.hpp"
 #include "kernels/ops/cache_store.hpp"
 #include "kernels/ops/exp.hpp"
 
@@ -121,8 +126,10 @@ struct AttentionOps {
       Pairs::soften(work);
       Pairs::weigh_values(work);
     } else {
-      for (std::size_t r = 0; r < work.n_rows; ++r)
+      for (std::size_t r = 0; r < work.n_rows; ++r) {
+        work.ahead.ask(AttentionAhead<P>::kSoftmax);
         if (work.seen[r] != 0) soften(work, r);
+      }
       weigh_values(work);
     }
     merge(work);
@@ -131,10 +138,10 @@ struct AttentionOps {
   static void score(Work& work) {
     const AttendArgs& args = work.args;
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
+      work.ahead.ask(AttentionAhead<P>::kScores);
       if (!work.any_row(2 * b) && !work.any_row(2 * b + 1)) continue;
       typename Tile::Scores scores = Tile::expand_k(*args.layout, args.blocks[b], work.k_buffer);
       scores.q_stride = work.q_stride;
-      work.ahead.ask(AttentionAhead<P>::kScores);
       for (std::size_t r = 0; r < work.n_rows; r += Tile::kRows) {
         const std::size_t rest = work.n_rows - r, n = rest < Tile::kRows ? rest : Tile::kRows;
         if (!work.any_sees(r, n, b)) continue;
@@ -144,7 +151,7 @@ struct AttentionOps {
       }
       for (std::size_t r = 0; r < work.n_rows; ++r)
         for (std::size_t half = 2 * b; half < 2 * b + 2; ++half)
-          if (work.keys[r][half] != 0) adjust(work, r, half);
+          if (work.keys[r][half] != 0) finish_scores(work, r, half, P::load(work.score_of(r, half)));
     }
   }
 
@@ -166,14 +173,6 @@ struct AttentionOps {
   }
 
   // Dot products -> scores, -infinity where the row does not see the key.
-  static void adjust(const Work& work, std::size_t r, std::size_t half) {
-    const AttendArgs& args = work.args;
-    V16 s = P::load(work.score_of(r, half));
-    if (cache_has_scales(args.layout->k_type) && args.layout->d_rope == 0)
-      s = P::mul(s, work.scales(args.layout->k_scale_offset, half));
-    finish_scores(work, r, half, s);
-  }
-
   static void finish_scores(const Work& work, std::size_t r, std::size_t half, V16 s) {
     const AttendArgs& args = work.args;
     V16 bias = P::zero();
@@ -193,34 +192,20 @@ struct AttentionOps {
     for (std::size_t i = 0; i < kHalfBlock; ++i)
       index[i] = static_cast<float>(args.first_key + half * kHalfBlock + i);
     const V16 slope = P::set(args.alibi[query]), keys = P::load(index);
-    return args.alibi_bf16 ? to_bf16(P::mul(slope, to_bf16(keys))) : P::mul(slope, keys);
+    if (!args.alibi_bf16) return P::mul(slope, keys);
+    return PairProducts<P>::nearest(P::mul(slope, PairProducts<P>::nearest(keys)));
   }
 
-  // The nearest bf16 of each lane, ties to even; finite lanes only.
-  static V16 to_bf16(V16 x) {
-    const I16 bits = P::float_bits(x);
-    const I16 odd = P::iand(P::template shift_right<16>(bits), P::iset(1));
-    const I16 rounded = P::iadd(P::iadd(bits, P::iset(0x7fff)), odd);
-    return P::bits_float(P::template shift_left<16>(P::template shift_right<16>(rounded)));
-  }
-
-  // Scores -> weights of the values: exp(score - peak), times the value's scale where V has scales.
+  // Scores -> weights of the values: exp(score - peak).
   static void soften(Work& work, std::size_t r) {
-    work.ahead.ask(AttentionAhead<P>::kSoftmax);
-    const CacheLayout& layout = *work.args.layout;
-    V16 peaks = P::set(-__builtin_inff());
-    for (std::size_t half = 0; half < kTileHalves; ++half)
-      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
-    work.peak[r] = P::reduce_max(peaks);
+    work.peak[r] = AttentionSoftmax<P>::peak(work, r);
     const V16 peak = P::set(work.peak[r]);
     V16 sums = P::zero();
     for (std::size_t half = 0; half < kTileHalves; ++half) {
       if (work.keys[r][half] == 0) continue;
       float* out = work.score_of(r, half);
-      V16 p = E::exp(P::sub(P::load(out), peak));
+      const V16 p = E::exp(P::sub(P::load(out), peak));
       sums = P::add(sums, p);
-      if (cache_has_scales(layout.v_type) && layout.d_rope == 0)
-        p = P::mul(p, work.scales(layout.v_scale_offset, half));
       P::store(out, p);
     }
     work.total[r] = P::reduce_add(sums);
@@ -231,10 +216,10 @@ struct AttentionOps {
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16)
       P::store(work.o + i, P::zero());
     for (std::size_t half = 0; half < kTileHalves; ++half) {
+      if (half % 2 == 0) work.ahead.ask(AttentionAhead<P>::kValues);
       if (!work.any_row(half)) continue;
       const float* v = Tile::expand_v(*args.layout, args.blocks[half / 2], half % 2, work.v_buffer,
                                       work.k_buffer);
-      if (half % 2 == 0) work.ahead.ask(AttentionAhead<P>::kValues);
       for (std::size_t r = 0; r < work.n_rows;) {
         const typename Tile::Values values{v, work.v_width, work.score_of(r, half), kTileTokens,
                                            work.o + r * work.v_width};

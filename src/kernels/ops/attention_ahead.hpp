@@ -37,7 +37,8 @@ class AttentionAhead {
   }
 
  private:
-  // As streams of weights are asked for; into L2 where nothing says how: a tile is most of L1.
+  // As streams of weights are asked for: into L1 where its misses do not hold the core back (zen5.hpp), though a tile is
+  // most of it; else into L2.
   static void prefetch(const std::byte* p) {
     if constexpr (requires { P::prefetch_stream(p); })
       P::prefetch_stream(p);

@@ -51,9 +51,9 @@ struct AttentionInteger {
   static void weigh_values(Work& work) {
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
     for (std::size_t b = 0; b < work.args.n_blocks; ++b) {
+      work.ahead.ask(AttentionAhead<P>::kValues);
       if (!work.any_sees(0, work.n_rows, b)) continue;
       const Values values(work, b);
-      work.ahead.ask(AttentionAhead<P>::kValues);
       for (std::size_t r = 0; r < work.n_rows; r += kValueRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kValueRows ? rest : kValueRows;
         if (work.any_sees(r, n, b)) value_rows<kValueRows>(work, values, r, n);

@@ -11,16 +11,18 @@
 #include <type_traits>
 
 #include "kernels/ops/attention_pair_lines.hpp"
+#include "kernels/ops/attention_softmax.hpp"
 #include "kernels/ops/attention_work.hpp"
 #include "kernels/ops/exp.hpp"
+#include "kernels/ops/pair_products.hpp"
 
 namespace quern::kernels {
 
 template <class P>
 struct AttentionPairs {
   using V16 = typename P::V16;
-  using I16 = typename P::I16;
   using Work = AttentionWork<P>;
+  using Softmax = AttentionSoftmax<P>;
   using Pairs = PairProducts<P>;
   using Form = typename Pairs::Form;
   using Operand = typename Pairs::Operand;
@@ -32,9 +34,9 @@ struct AttentionPairs {
   static void score(Work& work) {
     const AttendArgs& args = work.args;
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
+      work.ahead.ask(AttentionAhead<P>::kScores);
       if (!work.any_sees(0, work.n_rows, b)) continue;
       const Keys keys(work, b);
-      work.ahead.ask(AttentionAhead<P>::kScores);
       for (std::size_t r = 0; r < work.n_rows; r += kScoreRows) {
         const std::size_t rest = work.n_rows - r, n = rest < kScoreRows ? rest : kScoreRows;
         if (!work.any_sees(r, n, b)) continue;
@@ -46,17 +48,15 @@ struct AttentionPairs {
     }
   }
 
-  // Scores of all rows -> their peaks, sums, and their weights as bf16 over their own scores. Some
-  // rows at a time: one row's sum waits for its largest score.
+  // Scores of all rows -> their peaks, sums, and their weights as bf16 over their own scores.
   static void soften(Work& work) {
     for (std::size_t first = 0; first < work.n_rows; first += kTogether) {
       const std::size_t end = first + kTogether < work.n_rows ? first + kTogether : work.n_rows;
-      for (std::size_t r = first; r < end; ++r) work.peak[r] = peak(work, r);
-      for (std::size_t r = first; r < end; ++r)
-        if (work.seen[r] != 0) {
-          work.ahead.ask(AttentionAhead<P>::kSoftmax);
-          weigh_keys(work, r);
-        }
+      for (std::size_t r = first; r < end; ++r) work.peak[r] = Softmax::peak(work, r);
+      for (std::size_t r = first; r < end; ++r) {
+        work.ahead.ask(AttentionAhead<P>::kSoftmax);
+        if (work.seen[r] != 0) weigh_keys(work, r);
+      }
     }
   }
 
@@ -65,8 +65,8 @@ struct AttentionPairs {
     const AttendArgs& args = work.args;
     for (std::size_t i = 0; i < work.n_rows * work.v_width; i += 16) P::store(work.o + i, P::zero());
     for (std::size_t b = 0; b < args.n_blocks; ++b) {
-      if (!work.any_sees(0, work.n_rows, b)) continue;
       work.ahead.ask(AttentionAhead<P>::kValues);
+      if (!work.any_sees(0, work.n_rows, b)) continue;
       const Values values(work, b);
       with_form(values.form, [&](auto form) { weigh_block<form.value>(work, values, b); });
     }
@@ -77,7 +77,7 @@ struct AttentionPairs {
   static constexpr std::size_t kScoreRows = kWide ? 8 : 4, kScoreHalves = kWide ? 2 : 1;
   static constexpr std::size_t kValueRows = 4, kValueChunks = kWide ? 4 : 1;
   static constexpr std::size_t kPair = Lines::kPair, kBlockPairs = Lines::kBlockPairs;
-  static constexpr std::size_t kTogether = 4;
+  static constexpr std::size_t kTogether = Softmax::kTogether;
 
   // f(form) with the form as a constant. Where the CPU has the products, what is converted has the cache's own form.
   template <class F>
@@ -91,20 +91,12 @@ struct AttentionPairs {
   static std::byte* weights_of(const Work& work, std::size_t r) {
     return reinterpret_cast<std::byte*>(work.score_of(r, 0));
   }
-  // Largest score of a row, in its unit; -infinity where it sees no key.
-  static float peak(const Work& work, std::size_t r) {
-    V16 peaks = P::set(-__builtin_inff());
-    for (std::size_t half = 0; half < kTileHalves; ++half)
-      if (work.keys[r][half] != 0) peaks = P::max(P::load(work.score_of(r, half)), peaks);
-    return P::reduce_max(peaks);
-  }
   // The row's peak is in its unit on entry and in units of 1 after.
   static void weigh_keys(Work& work, std::size_t r) {
-    constexpr float kLog2E = 1.44269504088896341f;
     // Copies: the compiler takes every store of a vector for one that may change what `work` holds.
     const bool scaled = cache_has_scales(work.args.layout->v_type);
     const std::uint16_t* keys = work.keys[r];
-    const V16 top = P::set(work.peak[r]), factor = P::set(work.unit[r] * kLog2E);
+    const V16 top = P::set(work.peak[r]), factor = P::set(Softmax::exponent_factor(work.unit[r]));
     float* row = work.score_of(r, 0);
     std::byte* weights = weights_of(work, r);
     V16 sums = P::zero();
@@ -113,21 +105,12 @@ struct AttentionPairs {
       V16 p = Exp<P>::exp2_weight(P::mul(P::sub(P::load(row + half * kHalfBlock), top), factor));
       sums = P::add(sums, p);
       if (scaled) p = P::mul(p, work.scales(work.args.layout->v_scale_offset, half));
-      if (scaled && keys[half] != kAllKeys) p = seen_only(keys[half], p);
+      if (scaled && keys[half] != kAllKeys) p = Softmax::seen_only(keys[half], p);
       Pairs::store(weights + half * kHalfBlock / 2 * kPair, p);
     }
     work.total[r] = P::reduce_add(sums);
     work.peak[r] *= work.unit[r];
   }
-  // A scale of a slot that the row does not see may be infinite or NaN: 0 times it is not 0.
-  [[gnu::noinline]] static V16 seen_only(std::uint32_t keys, V16 weights) {
-    float lanes[16];
-    P::store(lanes, weights);
-    for (std::size_t i = 0; i < kHalfBlock; ++i)
-      if ((keys >> i & 1u) == 0) lanes[i] = 0.0f;
-    return P::load(lanes);
-  }
-
   // ---- what a row sees of a block ----
   static std::uint32_t keys_of(const Work& work, std::size_t r, std::size_t b) {
     return work.keys[r][2 * b] | static_cast<std::uint32_t>(work.keys[r][2 * b + 1]) << kHalfBlock;

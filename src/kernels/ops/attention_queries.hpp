@@ -66,8 +66,8 @@ class AttentionQueries {
   }
   const QueryHeader* header(std::size_t r) const { return reinterpret_cast<const QueryHeader*>(work_.q(r)); }
 
-  // A part may write some bytes over the next, which follows.
   static void store_codes(const CacheLayout& layout, const float* q, float* row) {
+    static_assert(query_floats(0) * sizeof(float) >= sizeof(QueryHeader) + QueryHeader::kParts * 3);
     QueryHeader header{};
     auto* codes = reinterpret_cast<std::int8_t*>(row) + sizeof header;
     const std::size_t widths[QueryHeader::kParts] = {layout.d_k - layout.d_rope, layout.d_rope};

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/ops/attention_work.hpp"
+#include "kernels/ops/attention_softmax.hpp"
 #include "kernels/ops/exp.hpp"
 
 namespace quern::kernels {
@@ -16,6 +16,7 @@ struct AttentionShares {
   using V16 = typename P::V16;
   using I16 = typename P::I16;
   using Work = AttentionWork<P>;
+  using Softmax = AttentionSoftmax<P>;
 
   // Weights in 0 .. 249: as unsigned bytes, or less 127 where products want signed ones.
   static constexpr bool kUnsigned = requires { P::kUnsignedShares; };
@@ -26,18 +27,16 @@ struct AttentionShares {
     return reinterpret_cast<std::byte*>(work.score_of(r, 0));
   }
 
-  // Scores of all rows -> their peaks, sums, and the codes of their weights over their own scores. Some rows at a time
-  // go through each step together: one row's steps wait for each other (its largest score, its sum, a division).
+  // Scores of all rows -> their peaks, sums, and the codes of their weights over their own scores.
   static void soften(Work& work) {
     for (std::size_t first = 0; first < work.n_rows; first += kTogether) {
       const std::size_t end = first + kTogether < work.n_rows ? first + kTogether : work.n_rows;
       float top[kTogether][16] = {};  // largest weight of each block
-      for (std::size_t r = first; r < end; ++r) work.peak[r] = peak(work, r);
-      for (std::size_t r = first; r < end; ++r)
-        if (work.seen[r] != 0) {
-          work.ahead.ask(AttentionAhead<P>::kSoftmax);
-          weigh_keys(work, r, top[r - first]);
-        }
+      for (std::size_t r = first; r < end; ++r) work.peak[r] = Softmax::peak(work, r);
+      for (std::size_t r = first; r < end; ++r) {
+        work.ahead.ask(AttentionAhead<P>::kSoftmax);
+        if (work.seen[r] != 0) weigh_keys(work, r, top[r - first]);
+      }
       for (std::size_t r = first; r < end; ++r)
         if (work.seen[r] != 0) encode(work, r, top[r - first]);
     }
@@ -46,23 +45,7 @@ struct AttentionShares {
  private:
   static constexpr float kCodes = 249.0f;
   static constexpr float kSmallestWeight = 1e-30f;  // below, its inverse would overflow
-  static constexpr std::size_t kTogether = 4;       // 4 KiB of scores
-
-  // Largest score of a row, in its unit; -infinity where it sees no key.
-  static float peak(const Work& work, std::size_t r) {
-    const float* row = work.score_of(r, 0);
-    V16 peaks[2] = {P::set(-__builtin_inff()), P::set(-__builtin_inff())};
-    if (work.seen[r] == kAllHalves) {
-#pragma GCC unroll 8
-      for (std::size_t b = 0; b < kTileBlocks; ++b)
-        for (std::size_t half = 0; half < 2; ++half)
-          peaks[half] = P::max(P::load(row + (2 * b + half) * kHalfBlock), peaks[half]);
-    } else {
-      for (std::size_t half = 0; half < kTileHalves; ++half)
-        if (work.keys[r][half] != 0) peaks[half % 2] = P::max(P::load(row + half * kHalfBlock), peaks[half % 2]);
-    }
-    return P::reduce_max(P::max(peaks[0], peaks[1]));
-  }
+  static constexpr std::size_t kTogether = Softmax::kTogether;
 
   // Scores -> softmax weights times the values' scales, still floats; their sum, and the largest of each block. The
   // row's peak is in its unit on entry and in units of 1 after.
@@ -78,9 +61,7 @@ struct AttentionShares {
   // kWhole: every half block has a key that the row sees, and all values are finite.
   template <bool kWhole>
   [[gnu::always_inline]] static V16 weigh_blocks(const Work& work, std::size_t r, V16 (&largest)[kTileBlocks]) {
-    // Score - peak as an exponent of 2. Not 0, which would make a hidden key's score of -infinity NaN.
-    constexpr float kLog2E = 1.44269504088896341f, kLeast = 1.17549435e-38f;
-    const float unit = work.unit[r] * kLog2E, factor = unit < kLeast ? kLeast : unit;
+    const float factor = Softmax::exponent_factor(work.unit[r]);  // of score - peak
     const V16 scale = P::set(factor), offset = P::set(-work.peak[r] * factor);
     V16 sums = P::zero();
     // Copies: the compiler takes every store of a vector for one that may change what `work` holds.
@@ -99,7 +80,7 @@ struct AttentionShares {
         sums = P::add(sums, p);
         const auto* v_scales = reinterpret_cast<const float*>(blocks[b] + scales);
         V16 weight = P::mul(p, P::load(v_scales + half * kHalfBlock));
-        if (!kWhole && !finite) weight = seen_only(keys[2 * b + half], weight);
+        if (!kWhole && !finite) weight = Softmax::seen_only(keys[2 * b + half], weight);
         P::store(at, weight);
         top = P::max(top, weight);
       }
@@ -108,14 +89,6 @@ struct AttentionShares {
     return sums;
   }
 
-  // What lies in slots that the row does not see may be infinite or NaN: 0 times it is not 0.
-  [[gnu::noinline]] static V16 seen_only(std::uint32_t keys, V16 weight) {
-    float lanes[16];
-    P::store(lanes, weight);
-    for (std::size_t i = 0; i < kHalfBlock; ++i)
-      if ((keys >> i & 1u) == 0) lanes[i] = 0.0f;
-    return P::load(lanes);
-  }
   static bool weights_finite(const Work& work, std::size_t r) {
     V16 probe = P::zero();  // NaN once any weight is NaN or infinite
     for (std::size_t half = 0; half < kTileHalves; ++half)

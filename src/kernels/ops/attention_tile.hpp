@@ -1,3 +1,6 @@
+// Attention in floats: of f32 and int4 caches and latent rows, and the scores alone of any type (score_keys).
+// Not here: int8 (attention_integer.hpp), floats of 16 and 8 bits (attention_pairs.hpp) under a softmax.
+//
 // The two products of attention over one half block of 16 keys, for several query rows at once:
 // scores (q k) and outputs (p v). A row's result has one order of operations - dimensions ascending
 // in the scores, keys ascending in the outputs - whatever number of rows is taken together.
@@ -59,12 +62,8 @@ struct AttentionTile {
       CacheInt4<P>::expand_v(layout, block, half, buffer);
       return buffer;
     }
-    const std::size_t chunks = (layout.d_v + 15) / 16;
-    const std::size_t groups = kHalfBlock / cache_lane_values(layout.v_type);
-    const std::byte* lines = block + layout.v_offset + half * groups * chunks * 64;
-    if (layout.v_type == CacheType::f32) return reinterpret_cast<const float*>(lines);
-    expand_lines(layout.v_type, lines, groups, chunks, buffer);
-    return buffer;
+    const std::byte* rows = block + layout.v_offset + half * kHalfBlock * ((layout.d_v + 15) / 16) * 64;
+    return reinterpret_cast<const float*>(rows);  // f32
   }
 
   // The 32 rows of a block of latent rows: out [32, d_k], `stride` floats apart. buffer: expanded_k_floats().

@@ -19,8 +19,10 @@ struct CacheCodes {
   static constexpr std::uint32_t bits_of(float x) { return __builtin_bit_cast(std::uint32_t, x); }
   static constexpr float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
+  // 0 below 2^-126, as products of bf16 pairs take such numbers (pair_products.hpp).
   static std::uint32_t to_bf16(float x) {
-    const std::uint32_t bits = bits_of(x);
+    std::uint32_t bits = bits_of(x);
+    bits = (bits & 0x7fffffffu) < 0x00800000u ? bits & 0x80000000u : bits;
     const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
     return (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u) : rounded;
   }

@@ -82,7 +82,11 @@ struct PairProducts {
     }
   }
 
-  // n floats to n bf16 numbers in their order.
+  // The nearest bf16 of each lane, ties to even; finite lanes only.
+  static V16 nearest(V16 x) {
+    return P::bits_float(P::iand(nearest_bits(P::float_bits(x)), P::iset(kOdd)));
+  }
+  // n floats to n bf16 numbers in their order, 0 below 2^-126.
   static void round(const float* x, std::size_t n, std::byte* to) {
     std::size_t i = 0;
     for (; i + 16 <= n; i += 16) store(to + 2 * i, P::load(x + i));
@@ -114,18 +118,19 @@ struct PairProducts {
     else
       return {P::bits_float(P::template shift_left<16>(pairs)), P::bits_float(P::iand(pairs, P::iset(kOdd)))};
   }
-  // Lanes of two floats that came from f16 ones, none subnormal, as an operand.
+  // Lanes of two floats that came from f16 ones, none subnormal, as an operand. A NaN with all its bits set may become
+  // 0 on CPUs without the products: the cache never stores one, a damaged session file could, and is wrong either way.
   [[gnu::always_inline]] static void put(V16 even, V16 odd, std::byte* to) {
     if constexpr (kNative) {
       P::istore(reinterpret_cast<std::int32_t*>(to), P::join_pairs(even, odd));
     } else {
       auto* out = reinterpret_cast<std::int32_t*>(to);
-      P::istore(out, P::iand(nearest(P::float_bits(even)), P::iset(kOdd)));
-      P::istore(out + 16, P::iand(nearest(P::float_bits(odd)), P::iset(kOdd)));
+      P::istore(out, P::float_bits(nearest(even)));
+      P::istore(out + 16, P::float_bits(nearest(odd)));
     }
   }
   // Float bits of which the upper half is that of the nearest bf16, ties to even; not for NaN with all its bits set.
-  [[gnu::always_inline]] static I16 nearest(I16 bits) {
+  static I16 nearest_bits(I16 bits) {
     const I16 odd = P::iand(P::template shift_right<16>(bits), P::iset(1));
     return P::iadd(P::iadd(bits, P::iset(0x7fff)), odd);
   }
@@ -134,7 +139,7 @@ struct PairProducts {
     const V16 magnitude = P::abs(x);
     const V16 normal = P::select_less(magnitude, P::set(0x1p-126f), P::mul(x, P::zero()), x);
     // NaN, whose bits must not overflow, is made quiet; infinities stay.
-    const V16 number = P::bits_float(nearest(P::float_bits(normal)));
+    const V16 number = P::bits_float(nearest_bits(P::float_bits(normal)));
     return P::float_bits(P::select_less(magnitude, P::set(__builtin_inff()), number, P::add(x, x)));
   }
 

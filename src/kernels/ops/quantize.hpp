@@ -42,7 +42,7 @@ struct QuantizeOps {
     }
   }
 
-  // Writes n codes rounded up to 16 (the padding is zero) where n < 16 remain; returns the scale.
+  // Writes n codes; returns the scale.
   static float quantize_group(const float* x, std::size_t n, std::int8_t* codes,
                               std::int32_t& sum) {
     V16 largest = P::zero(), probe = P::zero();
