@@ -115,7 +115,8 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
     const checkpoint::SourceTensor& source =
         source_of(specs[i], sources[i], resolved.contract, job);
     RowView view(source, sources[i].transforms, job.checkpoint->where());
-    if (specs[i].matrix && specs[i].rows == 1 && view.columns() == 1) view.as_one_row();
+    if (specs[i].matrix && specs[i].rows == 1 && view.columns() == 1 && view.rows() > 1 && !view.transposed())
+      view.as_one_row();
     const FormatChoice choice =
         policy.choose(specs[i], source, resolved.contract.head.tied, view.transposed());
     const std::uint64_t bytes =

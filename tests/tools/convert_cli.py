@@ -177,6 +177,36 @@ def check_memory(tmp, source):
     check(usage.ru_maxrss * 1024 < 3 * 2 * VOCAB * WIDTH + (256 << 20), f"peak RSS {usage.ru_maxrss} KiB")
 
 
+def write_gpt2(folder, width):
+    """Of any width: its matrices are stored transposed, so that one column of theirs is a row."""
+    folder.mkdir()
+    shapes = {"wte.weight": [9, width], "wpe.weight": [16, width], "ln_f.weight": [width], "ln_f.bias": [width]}
+    for norm in ("ln_1", "ln_2"):
+        shapes |= {f"h.0.{norm}.{part}": [width] for part in ("weight", "bias")}
+    for name, rows, columns in (("attn.c_attn", width, 3 * width), ("attn.c_proj", width, width),
+                                ("mlp.c_fc", width, 4 * width), ("mlp.c_proj", 4 * width, width)):
+        shapes |= {f"h.0.{name}.weight": [rows, columns], f"h.0.{name}.bias": [columns]}
+    header, data = {}, b""
+    for i, (name, shape) in enumerate(shapes.items()):
+        n = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        values = struct.pack(f"<{n}f", *((7 * k + i) % 11 / 11 - 0.4 for k in range(n)))
+        header["transformer." + name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "config.json").write_text(json.dumps({
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": width, "n_head": 1, "n_layer": 1,
+        "n_positions": 16, "vocab_size": 9}))
+
+
+def check_narrow(tmp):
+    for width in (1, 2, 3):
+        write_gpt2(tmp / f"gpt2-{width}", width)
+        for kind in ("f32", "q8"):
+            run(CONVERT, tmp / f"gpt2-{width}", tmp / f"narrow-{width}-{kind}", "--type", kind, "-q")
+            run(QUERN, "verify", "-m", tmp / f"narrow-{width}-{kind}", "--quick")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
@@ -185,6 +215,7 @@ def main():
         check_streams(tmp)
         check_foreign(tmp)
         check_errors(tmp)
+        check_narrow(tmp)
         check_target_option(tmp)
         check_interrupted(tmp, source)
         check_limits_and_races(tmp, source)

@@ -191,6 +191,19 @@ def check_lengths(tmp):
                  tmp / "n.npy", expect=None), 3, "bad:", "document number out of range")
 
 
+def check_long_names(model, tmp):
+    """Longer than a file system takes: one line and exit code 4, or 3 where a model is read, of every command."""
+    name = tmp / ("x" * 300)
+    logits = ["logits", "-m", model, "--ids-file", tmp / "ids"]
+    for words in ([*logits, "-o", f"{name}.npy"], [*logits, "-o", tmp / "n.npy", "--hidden", f"{name}.npy"],
+                  ["embed", "-m", model, "--ids-file", tmp / "ids", "-o", f"{name}.npy"],
+                  ["embed", "-m", model, "--ids-file", tmp / "ids", "-o", f"{name}.jsonl"],
+                  ["run", "-m", model, "--ids-file", tmp / "ids", "-n", "1", "--output", "ids", "--prompt-cache", name]):
+        one_line(run(QUERN, *words, expect=None), 4, "xxx", "too long")
+    check(run(CONVERT, FIXTURES / "llama3", name, "-q", expect=None).returncode in (3, 4), "a target's name")
+    (tmp / "n.npy").unlink(missing_ok=True)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
@@ -201,7 +214,8 @@ def main():
         check_signals(model, tmp)
         check_numbers(tmp)
         check_lengths(tmp)
-    print("outputs: links, streams, limits, signals, numbers and lengths")
+        check_long_names(model, tmp)
+    print("outputs: links, streams, limits, signals, numbers, lengths and long names")
 
 
 main()

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
@@ -235,6 +236,9 @@ int main(int argc, char** argv) {
   } catch (const quern::base::Error& error) {
     report("error: ", error.what());
     code = static_cast<int>(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {  // such as names longer than a file system takes
+    report("error: ", quern::base::cat(error.path1().string(), ": ", error.code().message()).c_str());
+    code = static_cast<int>(ExitCode::environment);
   } catch (const std::bad_alloc&) {
     report("error: ", "out of memory");
     code = static_cast<int>(ExitCode::environment);

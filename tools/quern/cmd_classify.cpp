@@ -11,6 +11,7 @@
 #include "base/strings.hpp"
 #include "command.hpp"
 #include "engine/packed_batch.hpp"
+#include "quantity.hpp"
 #include "ranking.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
@@ -150,7 +151,7 @@ void add_classify_options(CLI::App& app, ClassifyOptions& options) {
   app.add_option("--top-k", options.top_k, "labels of each text or token, answers of each question, most probable first (all; of a token 1, of a question 1)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
   app.add_option("--max-answer-tokens", options.longest_answer, "tokens of an answer to a question at most (15)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
+      ->transform(count_range(1, std::int64_t{1} << 16));
   app.add_flag("--multi-label", options.multi_label, "labels do not exclude each other: sigmoid, not softmax (the model's, else no)");
   app.add_option("--output", options.output, "text or json (text)")->check(CLI::IsMember({"text", "json"}));
   app.footer("examples:\n  quern classify -m MODEL -p \"a fine film\"\n"

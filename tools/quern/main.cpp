@@ -1,6 +1,7 @@
 // quern: the command table, the one place that catches errors, and --version.
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
@@ -108,6 +109,10 @@ int main(int argc, char** argv) {
   } catch (const quern::base::Error& error) {
     std::fprintf(stderr, "quern: error: %s\n", quern::base::printable(error.what(), 500).c_str());
     code = static_cast<int>(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {  // such as names longer than a file system takes
+    std::fprintf(stderr, "quern: error: %s: %s\n", quern::base::printable(error.path1().string(), 300).c_str(),
+                 error.code().message().c_str());
+    code = static_cast<int>(ExitCode::environment);
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "quern: error: out of memory\n");
     code = static_cast<int>(ExitCode::environment);

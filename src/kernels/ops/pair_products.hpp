@@ -118,15 +118,14 @@ struct PairProducts {
     else
       return {P::bits_float(P::template shift_left<16>(pairs)), P::bits_float(P::iand(pairs, P::iset(kOdd)))};
   }
-  // Lanes of two floats that came from f16 ones, none subnormal, as an operand. A NaN with all its bits set may become
-  // 0 on CPUs without the products: the cache never stores one, a damaged session file could, and is wrong either way.
+  // Lanes of two floats that came from f16 ones, none subnormal, as an operand.
   [[gnu::always_inline]] static void put(V16 even, V16 odd, std::byte* to) {
     if constexpr (kNative) {
       P::istore(reinterpret_cast<std::int32_t*>(to), P::join_pairs(even, odd));
     } else {
       auto* out = reinterpret_cast<std::int32_t*>(to);
-      P::istore(out, P::float_bits(nearest(even)));
-      P::istore(out + 16, P::float_bits(nearest(odd)));
+      P::istore(out, P::iand(nearest_or_nan(even, P::abs(even)), P::iset(kOdd)));
+      P::istore(out + 16, P::iand(nearest_or_nan(odd, P::abs(odd)), P::iset(kOdd)));
     }
   }
   // Float bits of which the upper half is that of the nearest bf16, ties to even; not for NaN with all its bits set.
@@ -138,8 +137,11 @@ struct PairProducts {
   static I16 rounded(V16 x) {
     const V16 magnitude = P::abs(x);
     const V16 normal = P::select_less(magnitude, P::set(0x1p-126f), P::mul(x, P::zero()), x);
-    // NaN, whose bits must not overflow, is made quiet; infinities stay.
-    const V16 number = P::bits_float(nearest_bits(P::float_bits(normal)));
+    return nearest_or_nan(normal, magnitude);
+  }
+  // NaN, whose bits must not overflow, is made quiet; infinities stay.
+  static I16 nearest_or_nan(V16 x, V16 magnitude) {
+    const V16 number = P::bits_float(nearest_bits(P::float_bits(x)));
     return P::float_bits(P::select_less(magnitude, P::set(__builtin_inff()), number, P::add(x, x)));
   }
 
