@@ -97,7 +97,7 @@ void Session::State::follow(std::size_t n_tokens, const GenerateOptions& options
   if (declare(length) && held && options.on_rebuild) options.on_rebuild({before, length, n_tokens});
 }
 
-// Cuts the cache back to what it shares with `ids`, but for the last id, whose logits are needed.
+// How many of `ids` the cache holds and can be cut back to; never the last id, whose logits are needed.
 std::size_t Session::State::common_prefix(std::span<const std::int32_t> ids) const {
   const std::size_t limit = std::min(tokens.size(), ids.size() - std::min<std::size_t>(ids.size(), 1));
   std::size_t common = 0;
@@ -105,6 +105,7 @@ std::size_t Session::State::common_prefix(std::span<const std::int32_t> ids) con
   return cache.reaches(kSessionSequence, common) ? common : 0;
 }
 
+// Cuts the cache back to what it shares with `ids`: how many that is.
 std::size_t Session::State::keep_prefix(std::span<const std::int32_t> ids) {
   const std::size_t common = common_prefix(ids);
   cache.truncate(kSessionSequence, common);
