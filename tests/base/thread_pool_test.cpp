@@ -121,7 +121,8 @@ TEST_CASE("a watched pool tells of each loop of several threads, until it is wat
   REQUIRE(seen.size() == 100u);
   for (const LoopTimes& times : seen) {
     REQUIRE(times.threads.size() == 3u);
-    CHECK(times.threads[0].end > times.threads[0].begin);
+    CHECK(times.threads[0].begin != 0);  // the calling thread always comes
+    CHECK(times.threads[0].end >= times.threads[0].begin);  // equal: the clock may be coarse
     for (const LoopTimes::Span& thread : times.threads) {
       if (thread.end == 0) continue;  // it did not come
       CHECK(thread.begin >= times.loop.begin);
