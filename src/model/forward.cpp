@@ -79,7 +79,9 @@ struct Runner::State {
   std::size_t declared;  // length of sequences that state none
   bool deterministic = false;
 
-  Step step(const Stack& stack, KvCache& own, KvCache* cross) {
+  const PartWatch* watch() const { return part_watch ? &part_watch : nullptr; }
+  // watch: told the step's parts; given in forward() alone, for the output stack.
+  Step step(const Stack& stack, KvCache& own, KvCache* cross, const PartWatch* watch = nullptr) {
     return {model,
             stack,
             own,
@@ -90,11 +92,11 @@ struct Runner::State {
             placement.tokens,
             placement.runs,
             tap ? &tap : nullptr,
-            part_watch ? &part_watch : nullptr,
+            watch,
             deterministic};
   }
   void place_positions();
-  void run_whole(std::span<const Slice> slices);
+  void run_whole(std::span<const Slice> slices, const PartWatch* watch);
 };
 
 namespace {
@@ -129,12 +131,12 @@ void Runner::State::place_positions() {
 }
 
 // The encoder over whole sequences, whose K and V do not outlive the step.
-void Runner::State::run_whole(std::span<const Slice> slices) {
+void Runner::State::run_whole(std::span<const Slice> slices, const PartWatch* watch) {
   placement.place_whole(model, slices);
   in_step->clear(0);
   in_step->reserve(0, placement.n_rows);
   place_positions();
-  Step encoder = step(*model.encoder, *in_step, nullptr);
+  Step encoder = step(*model.encoder, *in_step, nullptr, watch);
   run_layers(encoder);
 }
 
@@ -151,7 +153,7 @@ Runner::~Runner() = default;
 void Runner::encode(std::span<const Slice> slices) {
   State& s = *state_;
   QUERN_ASSERT(s.source != nullptr);
-  s.run_whole(slices);
+  s.run_whole(slices, nullptr);
   Step encoder = s.step(*s.model.encoder, *s.in_step, nullptr);
   s.n_encoded = s.placement.tokens.size();
   finish_encoder(encoder);
@@ -166,7 +168,7 @@ bool Runner::forward(std::span<const Slice> slices) {
     s.placement.place(s.model, slices, s.cache, s.source.get());
     for (const Run& run : s.placement.runs) s.cache.reserve(run.sequence, run.n_tokens);
     s.place_positions();
-    Step decoder = s.step(*s.model.decoder, s.cache, s.source.get());
+    Step decoder = s.step(*s.model.decoder, s.cache, s.source.get(), s.watch());
     const bool asks = s.stop_requested && decoder.n_tokens() > 1;
     if (!run_layers(decoder, asks ? &s.stop_requested : nullptr)) {
       s.outputs = {};
@@ -174,9 +176,9 @@ bool Runner::forward(std::span<const Slice> slices) {
     }
     for (const Run& run : s.placement.runs) s.cache.commit(run.sequence, run.n_tokens);
   } else {
-    s.run_whole(slices);
+    s.run_whole(slices, s.watch());
   }
-  Step step = s.step(s.model.output_stack(), s.cache, nullptr);
+  Step step = s.step(s.model.output_stack(), s.cache, nullptr, s.watch());
   s.outputs = finish(step, s.placement, s.logits);
   step.begins(Part::end);
   return true;

@@ -65,7 +65,8 @@ enum class Part {
   end
 };
 inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::end);
-// Called as each part begins, on the thread that called forward().
+// Called as each part begins, on the thread that called forward(). encode() tells nothing: its layers are not those
+// that the steps behind it walk.
 using PartWatch = std::function<void(Part)>;
 
 // Owns the scratch memory of one stream of work; sized once, no allocation in forward().

@@ -42,12 +42,15 @@ class LayerClock {
     return steps_[step][layer * model::kParts + static_cast<std::size_t>(part)];
   }
 
-  // For Runner::set_part_watch(). A step that was stopped is forgotten when the next begins.
+  // For Runner::set_part_watch(). A step that was stopped is forgotten when the next begins; what is told outside of
+  // steps, before the first `embedding` or behind an `end`, is of none.
   void begin(model::Part part) {
     const std::uint64_t now = now_ns();
     if (part == model::Part::embedding) {
       step_.assign((n_layers_ + 1) * model::kParts, {});
       layer_ = n_layers_;
+    } else if (part_ == model::Part::end) {
+      return;
     } else {
       close(now);
     }
@@ -85,7 +88,7 @@ class LayerClock {
   }
 
   std::size_t n_layers_, layer_ = 0;
-  model::Part part_ = model::Part::end;
+  model::Part part_ = model::Part::end;  // end: no step is under way
   std::uint64_t begin_ = 0;
   PartTime loops_;  // of the part at hand
   std::vector<PartTime> step_;

@@ -1,5 +1,7 @@
 #include "bench/layer_clock.hpp"
 
+#include <initializer_list>
+
 #include "bench/layer_bytes.hpp"
 #include "catch.hpp"
 #include "model/run_model.hpp"
@@ -58,6 +60,23 @@ TEST_CASE("every layer of a step has its parts, whose pieces are their time") {
       CHECK(clock.at(step, 0, Part::head).wall == 0);
     }
   }
+}
+
+TEST_CASE("what is told outside of steps is of none") {
+  LayerClock clock(1);
+  const auto tell = [&](std::initializer_list<Part> parts) {
+    for (const Part part : parts) clock.begin(part);
+  };
+  tell({Part::layer, Part::qkv, Part::layer, Part::final_norm, Part::head, Part::end});
+  CHECK(clock.n_steps() == 0);
+  tell({Part::embedding, Part::layer, Part::qkv, Part::final_norm, Part::head, Part::end});
+  tell({Part::layer, Part::qkv, Part::end});
+  REQUIRE(clock.n_steps() == 1);
+  CHECK(clock.at(0, 0, Part::down).wall == 0);
+  tell({Part::embedding, Part::layer, Part::down});  // stopped
+  tell({Part::embedding, Part::layer, Part::qkv, Part::final_norm, Part::end});
+  REQUIRE(clock.n_steps() == 2);
+  CHECK(clock.at(1, 0, Part::down).wall == 0);
 }
 
 TEST_CASE("the parts' bytes are those of the layers, and have a time in which they are read") {

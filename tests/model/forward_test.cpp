@@ -2,6 +2,7 @@
 #include "catch.hpp"
 #include "model/reference.hpp"
 #include "model/run_model.hpp"
+#include "model/stack_variants.hpp"
 #include "model/tiny_model.hpp"
 
 namespace quern::tests {
@@ -122,6 +123,32 @@ TEST_CASE("the parts of a step are told in order, and leave its bits alone", "[f
   CHECK(seen == expected);
   const std::vector<float> all = run_all(*tiny.model, ids, {});
   CHECK(std::memcmp(runner.logits(0), all.data(), c.vocab_size * sizeof(float)) == 0);
+}
+
+TEST_CASE("the parts of an encoder's step are told where it is the model's own", "[forward]") {
+  const std::vector<std::int32_t> ids = random_ids(3, tiny_contract().vocab_size);
+  const model::Slice slice{0, ids, model::Want::all};
+  for (const Contract& c : {encoder_contract(), encoder_decoder_contract(false)}) {
+    const TinyModel tiny = make_model(c, "f32");
+    base::ThreadPool pool(1);
+    model::KvCache cache(*tiny.model, {kernels::CacheType::f32, kernels::CacheType::f32, 1, 32});
+    model::Runner runner(*tiny.model, cache, pool, 32, ids.size());
+    std::vector<model::Part> seen;
+    runner.set_part_watch([&](model::Part part) { seen.push_back(part); });
+    using enum model::Part;
+    std::vector<model::Part> block{layer, qkv, place, attend, o};
+    if (tiny.model->decoder) {
+      runner.encode({&slice, 1});
+      CHECK(seen.empty());
+      for (const model::Part part : {qkv, place, attend, o}) block.push_back(part);  // cross
+    }
+    runner.forward({&slice, 1});
+    for (const model::Part part : {gate_up, down}) block.push_back(part);
+    std::vector<model::Part> expected{embedding};
+    for (std::size_t i = 0; i < 3; ++i) expected.insert(expected.end(), block.begin(), block.end());
+    for (const model::Part part : {final_norm, head, end}) expected.push_back(part);
+    CHECK(seen == expected);
+  }
 }
 
 TEST_CASE("ids and positions outside the model are refused before the cache changes", "[forward]") {
