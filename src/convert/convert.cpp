@@ -129,10 +129,12 @@ void plan_formats(const ConvertOptions& options, const Resolved& resolved, Job& 
   job.report.bits_per_weight = bits_over_matrices(job.tensors);
 }
 
-// Of a directory that is no model for quern, that is what is wrong, whatever its weights are.
+// Of a directory whose configuration is damaged or names no model for quern, that is what is wrong, whatever its
+// weights are. An error of the environment says nothing about either and stays what it is.
 std::unique_ptr<checkpoint::Checkpoint> open_source(const fs::path& source, const ConvertOptions& options) try {
   return checkpoint::open_checkpoint(source);
-} catch (const base::Error&) {
+} catch (const base::Error& error) {
+  if (error.code() != base::ExitCode::input) throw;
   check_architecture(source / "config.json", options.recipe_file, options.arch_as);
   throw;
 }

@@ -14,8 +14,9 @@ namespace quern::convert {
 contract::Contract inspect_config(const std::filesystem::path& config, std::string_view recipe_file,
                                   std::string_view arch_as);
 
-// An input error when the configuration names an architecture that no recipe reads. Nothing else is looked at: what
-// cannot be read, and what names none, is somebody else's error.
+// An input error when the configuration names an architecture that no recipe reads. What is wrong with the
+// configuration or the recipe file itself (unreadable, no JSON) is an error before that. Nothing is asked of a
+// configuration that is not there or has neither `architectures` nor `model_type`.
 void check_architecture(const std::filesystem::path& config, std::string_view recipe_file, std::string_view arch_as);
 
 }  // namespace quern::convert

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import CONVERT, QUERN, SOURCE, check, run
+from harness import CONVERT, EMULATOR, QUERN, SOURCE, check, run
 
 FIXTURES = SOURCE / "tests/data/fixtures"
 WIDTH, HIDDEN, LAYERS, VOCAB = 512, 1536, 4, 8000
@@ -87,6 +87,25 @@ def check_foreign(tmp):
             check(error.count("\n") == 1 and error.startswith("quern-convert: error: "), f"{folder.name}: {error}")
             told = why is not None and why in error and architecture in error and "--print-supported-models" in error
             check(told == (why is not None) and (why or name == "whole" or "architecture" not in error), f"{folder.name}: {error}")
+
+
+def check_first_error(tmp):
+    """A damaged configuration is told before what the weights lack, but not in place of what the machine lacks."""
+    damaged = tmp / "damaged"
+    damaged.mkdir()
+    (damaged / "config.json").write_text('{"architectures": ["LlamaForCausalLM"],')
+    error = run(CONVERT, damaged, tmp / "never", expect=3).stderr.decode()
+    check("config.json:" in error and "safetensors" not in error and error.count("\n") == 1, error)
+    if EMULATOR:  # the limit would be its own
+        return
+    foreign = tmp / "foreign"
+    foreign.mkdir()
+    (foreign / "config.json").write_text('{"architectures": ["MambaForCausalLM"]}')
+    with open(foreign / "model.safetensors", "wb") as file:
+        file.truncate(1 << 40)  # a hole: nothing on the disk
+    limited = ("sh", "-c", 'ulimit -v 16000000 && exec "$0" "$@"')
+    error = run(*limited, CONVERT, foreign, tmp / "never", expect=4).stderr.decode()
+    check("out of memory" in error and "Mamba" not in error, error)
 
 
 def check_streams(tmp):
@@ -214,6 +233,7 @@ def main():
         write_checkpoint(source)
         check_streams(tmp)
         check_foreign(tmp)
+        check_first_error(tmp)
         check_errors(tmp)
         check_narrow(tmp)
         check_target_option(tmp)
