@@ -23,9 +23,24 @@ using namespace quern;
 using bench::PartTime;
 using model::Part;
 
-constexpr const char* kPartNames[model::kParts] = {"embedding", "marks",      "qkv",      "place",
-                                                   "attend",    "o",          "gate, up", "down",
-                                                   "other op",  "final norm", "head"};
+const char* name_of(Part part) {
+  switch (part) {
+    case Part::embedding: return "embedding";
+    // From a layer's begin to that of its first part nothing is computed: the time is what telling one mark costs.
+    case Part::layer: return "marks";
+    case Part::qkv: return "qkv";
+    case Part::place: return "place";
+    case Part::attend: return "attend";
+    case Part::o: return "o";
+    case Part::gate_up: return "gate, up";
+    case Part::down: return "down";
+    case Part::other_op: return "other op";
+    case Part::final_norm: return "final norm";
+    case Part::head: return "head";
+    case Part::end: break;
+  }
+  return "end";
+}
 
 struct Options {
   std::string model;
@@ -159,7 +174,7 @@ void print_parts(const Figures& f, std::size_t n_threads) {
   for (std::size_t i = 0; i < model::kParts; ++i) {
     const auto part = static_cast<Part>(i);
     const PartTime time = f.part_time(part);
-    if (time.wall > 0) print(kPartNames[i], time, f.part_bytes(part));
+    if (time.wall > 0) print(name_of(part), time, f.part_bytes(part));
     sum += time;
     bytes += f.part_bytes(part);
   }
