@@ -1,6 +1,7 @@
 // The letters behind sizes as people type them: k, M, G and T are powers of 1,024.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include "engine/report.hpp"
+#include "model/forward.hpp"
 #include "model/kv_cache.hpp"
 #include "model/model.hpp"
 

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <random>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "bench/layer_clock.hpp"
 #include "engine/limits.hpp"
 #include "engine/session.hpp"
+#include "model/forward.hpp"
+#include "sampling/sampler.hpp"
 
 namespace quern::bench {
 
