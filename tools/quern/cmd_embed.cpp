@@ -62,8 +62,8 @@ int cmd_embed(const std::vector<std::string>& arguments) {
   if (parse_arguments(app, arguments)) return 0;
   const VectorFormat format = vector_format(options.output, options.format);
   const model::ModelPaths paths = model::resolve_model_path(options.model.model);
-  check_npy_target(options.output, {paths.weights.string(), paths.contract.string(), options.input.file,
-                                    options.input.ids_file});
+  check_output_is_no_input(options.output, {paths.weights.string(), paths.contract.string(), options.input.file,
+                                            options.input.ids_file});
   const LoadedModel loaded = load_model(options.model);
   const contract::Contract& contract = loaded.model->contract;
   if (contract.kind == contract::ModelKind::encoder_decoder)

@@ -243,8 +243,8 @@ int cmd_logits(const std::vector<std::string>& arguments) {
 
   const model::ModelPaths paths = model::resolve_model_path(options.model.model);
   for (const std::string& path : {options.output, options.hidden})
-    check_npy_target(path, {paths.weights.string(), paths.contract.string(), options.ids_file,
-                            options.encoder_ids_file, options.token_types_file, options.documents_file});
+    check_output_is_no_input(path, {paths.weights.string(), paths.contract.string(), options.ids_file,
+                                    options.encoder_ids_file, options.token_types_file, options.documents_file});
   if (!options.output.empty() && same_place(options.output, options.hidden))
     base::usage_error("--hidden", "is the same file as -o");
   const LoadedModel loaded = load_model(options.model);

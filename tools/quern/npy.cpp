@@ -9,7 +9,7 @@
 
 namespace quern::tool {
 
-void check_npy_target(const std::string& path, const std::vector<std::string>& inputs) {
+void check_output_is_no_input(const std::string& path, const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (path.empty() || !fs::exists(path, ignored)) return;

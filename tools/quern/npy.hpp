@@ -12,7 +12,7 @@
 namespace quern::tool {
 
 // Usage error when the output is one of the files that are read (under any name). Empty paths are none.
-void check_npy_target(const std::string& path, const std::vector<std::string>& inputs);
+void check_output_is_no_input(const std::string& path, const std::vector<std::string>& inputs);
 
 // The file appears whole or not at all; a pipe or device is written into (base::AtomicFile).
 class NpyWriter {
