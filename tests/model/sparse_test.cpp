@@ -35,6 +35,17 @@ double difference(const std::vector<float>& logits, const Matrix& expected, std:
   return worst[worst.size() - 1 - spared] / std::sqrt(square / n - sum / n * sum / n);
 }
 
+// Root of the mean square of the difference, in that of `expected`.
+double distance(const std::vector<float>& logits, const std::vector<float>& expected) {
+  double square = 0, difference = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double error = double{logits.at(i)} - double{expected[i]};
+    difference += error * error;
+    square += double{expected[i]} * double{expected[i]};
+  }
+  return std::sqrt(difference / square);
+}
+
 float bits_nan() {
   return std::numeric_limits<float>::quiet_NaN();
 }
@@ -107,23 +118,29 @@ TEST_CASE("sparse mechanisms: all instruction sets give the same bits", "[sparse
 }
 
 TEST_CASE("expanded and absorbed latent attention agree", "[sparse]") {
-  for (const std::size_t top_k : {0, 50}) {
+  using kernels::CacheType;
+  struct Case {
+    std::size_t top_k;
+    CacheType cache;
+    double bound;  // about three times what was seen, but for f32
+  };
+  // int8 rounds expanded keys and queries once more, and of that the indexers of later layers choose other tokens.
+  // Queries of another head give 0.84 and 0.85, a selection that is not looked at gives 0.97.
+  for (const auto& [top_k, cache, bound] : {Case{0, CacheType::f32, 1e-5},  // 1.1e-6
+                                            Case{50, CacheType::f32, 1e-5},  // 1.2e-6
+                                            Case{0, CacheType::int8, 0.07},  // 0.024
+                                            Case{50, CacheType::int8, 0.43}}) {  // 0.143
     Contract c = mla_contract();
     if (top_k != 0) with_indexer(c, top_k);
     CHECK(model::expanded_from(mla_of(c)) < 64);  // or the expanded form is not tried here
     const TinyModel tiny = make_model(c, "f32");
     const std::vector<std::int32_t> ids = random_ids(400, c.vocab_size);
-    const std::vector<float> absorbed =
-        run_all(*tiny.model, ids, {2, 128, kernels::CacheType::f32, true});
-    const std::vector<float> expanded =
-        run_all(*tiny.model, ids, {2, 128, kernels::CacheType::f32, false});
-    double sum = 0, largest = 0;
-    for (std::size_t i = 0; i < absorbed.size(); ++i) {
-      sum += double{absorbed[i]} * double{absorbed[i]};
-      largest = std::max(largest, std::fabs(double{absorbed[i]} - double{expanded[i]}));
-    }
+    const std::vector<float> absorbed = run_all(*tiny.model, ids, {2, 128, cache, true});
+    const std::vector<float> expanded = run_all(*tiny.model, ids, {2, 128, cache, false});
+    const double error = distance(expanded, absorbed);
+    INFO("top_k " << top_k << ", cache type " << static_cast<int>(cache) << ": " << error);
     CHECK_FALSE(same_bits(absorbed, expanded));
-    CHECK(largest < 1e-4 * std::sqrt(sum / static_cast<double>(absorbed.size())));
+    CHECK(error < bound);
   }
 }
 
