@@ -1,8 +1,7 @@
-// Products of pairs of bf16 numbers, 16 lanes of two, in the arithmetic of vdpbf16ps: sum =
-// fma(odd, odd, sum), then fma(even, even, sum), each rounded once. CPUs with that instruction have
-// it as P::dot_pairs, the others do the same on floats. They differ where a float would be
-// subnormal, which the instruction takes for 0: what is rounded here is 0 then, and a sum below
-// 2^-126 is nothing beside others.
+// Products of pairs of bf16 numbers, 16 lanes of two, in the arithmetic of vdpbf16ps: sum = fma(odd, odd, sum), then
+// fma(even, even, sum), each rounded once. CPUs with that instruction have it as P::dot_pairs, the others do the same
+// on floats. They differ where a float would be subnormal, which the instruction takes for 0: what becomes bf16, here
+// and in the cache (cache_codes.hpp), is 0 then, and a sum below 2^-126 is nothing beside others.
 #pragma once
 
 #include <cstddef>
