@@ -38,10 +38,6 @@ void add_branch(Macs& macs, const model::Branch& branch) {
   if (const auto& a = branch.attention) {
     macs.add(a->q);
     macs.add(a->o);
-    if (a->spec->source == contract::AttentionSource::self) {
-      macs.add(a->k);
-      macs.add(a->v);
-    }
   }
   if (branch.mla)
     for (const model::Linear* linear : {&branch.mla->q, &branch.mla->q_a, &branch.mla->q_b, &branch.mla->kv_a,
@@ -60,11 +56,11 @@ void add_branch(Macs& macs, const model::Branch& branch) {
   if (branch.moe) add_moe(macs, *branch.moe);
 }
 
-Macs stack_macs(const model::Stack& stack) {
-  Macs macs;
-  for (const model::Layer& layer : stack.layers)
-    for (const model::Branch& branch : layer.branches) add_branch(macs, branch);
-  return macs;
+// The keys and values of a branch that its queries can do without, once they are stored.
+void add_keys(Macs& macs, const model::Branch& branch) {
+  if (!branch.attention || !branch.attention->stores_keys()) return;
+  macs.add(branch.attention->k);
+  macs.add(branch.attention->v);
 }
 
 // Sum of min(t, window) over the positions t = first + 1 ... first + n.
@@ -75,33 +71,42 @@ double keys_seen(double first, double n, double window) {
 
 struct Tokens {
   double first, n;        // positions [first, first + n)
+  double n_wanted;        // of them, from the end: outputs are asked for
   bool bidirectional;     // all see all
   double n_source;        // of cross-attention
+
+  Tokens wanted() const { return {first + n - n_wanted, n_wanted, n_wanted, bidirectional, n_source}; }
 };
 
 // Multiplications of scores and weighted sums.
-double attention_macs(const model::Stack& stack, const Tokens& tokens) {
-  double macs = 0;
-  for (const model::Layer& layer : stack.layers)
-    for (const model::Branch& branch : layer.branches) {
-      const model::Attention* a = branch.attention ? &*branch.attention : branch.mla ? &branch.mla->latent : nullptr;
-      if (a == nullptr) continue;
-      const double window = a->spec->mask.window ? static_cast<double>(*a->spec->mask.window) : 1e18;
-      double keys = keys_seen(tokens.first, tokens.n, window);
-      if (a->spec->source != contract::AttentionSource::self) keys = tokens.n * tokens.n_source;
-      else if (tokens.bidirectional) keys = tokens.n * std::min(tokens.first + tokens.n, 2 * window);
-      macs += keys * static_cast<double>(a->spec->n_heads) * static_cast<double>(a->spec->d_k + a->spec->d_v);
-    }
-  return macs;
+double attention_macs(const model::Branch& branch, const Tokens& tokens) {
+  const model::Attention* a = branch.attention ? &*branch.attention : branch.mla ? &branch.mla->latent : nullptr;
+  if (a == nullptr) return 0;
+  const double window = a->spec->mask.window ? static_cast<double>(*a->spec->mask.window) : 1e18;
+  double keys = keys_seen(tokens.first, tokens.n, window);
+  if (a->spec->source != contract::AttentionSource::self) keys = tokens.n * tokens.n_source;
+  else if (tokens.bidirectional) keys = tokens.n * std::min(tokens.first + tokens.n, 2 * window);
+  return keys * static_cast<double>(a->spec->n_heads) * static_cast<double>(a->spec->d_k + a->spec->d_v);
 }
 
-WorkCounts phase(const model::Stack& stack, const Tokens& tokens, double n_sequences, const Macs& head, double n_heads) {
-  const Macs macs = stack_macs(stack);
-  const double matrices = tokens.n * macs.all + n_heads * head.all;
-  const double integer = tokens.n * macs.integer + n_heads * head.integer;
+WorkCounts phase(const model::Stack& stack, const Tokens& tokens, double n_sequences, const Macs& head) {
+  double all = tokens.n_wanted * head.all, integer = tokens.n_wanted * head.integer, attention = 0;
+  const auto add = [&](const Macs& macs, double n) {
+    all += n * macs.all;
+    integer += n * macs.integer;
+  };
+  model::walk_branches(stack, [&](const model::Branch& branch, bool wanted_only) {
+    const Tokens meets = wanted_only ? tokens.wanted() : tokens;
+    Macs macs, keys;
+    add_branch(macs, branch);
+    add_keys(keys, branch);
+    add(macs, meets.n);
+    add(keys, tokens.n);
+    attention += attention_macs(branch, meets);
+  });
   WorkCounts work;
-  work.operations = 2 * n_sequences * (matrices + attention_macs(stack, tokens));
-  work.integer = integer > matrices / 2;
+  work.operations = 2 * n_sequences * (all + attention);
+  work.integer = integer > all / 2;
   return work;
 }
 
@@ -122,11 +127,11 @@ CaseWork count_work(const model::Model& model, const Case& one, std::size_t n_so
   CaseWork work;
   const bool encodes = model.encoder.has_value();
   if (one.n_prompt != 0)
-    work.prompt = phase(encodes ? *model.encoder : *model.decoder, {encodes ? 0 : depth, p, encodes, 0}, sequences, head,
-                        encodes ? 0 : 1);
+    work.prompt = encodes ? phase(*model.encoder, {0, p, p, true, 0}, sequences, {})
+                          : phase(*model.decoder, {depth, p, 1, false, 0}, sequences, head);
   if (one.n_gen != 0 && model.decoder) {
-    work.gen = phase(*model.decoder, {depth + (encodes ? 0 : p), n, false, static_cast<double>(n_source)}, sequences, head,
-                     n);
+    const Tokens tokens{depth + (encodes ? 0 : p), n, n, false, static_cast<double>(n_source)};
+    work.gen = phase(*model.decoder, tokens, sequences, head);
     work.gen.weight_bytes = n * static_cast<double>(engine::weight_bytes_per_token(model));
   }
   return work;

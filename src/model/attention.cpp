@@ -7,16 +7,6 @@ namespace quern::model {
 
 namespace {
 
-bool stores_kv(const Attention& op) {
-  return op.owns_cache && op.spec->source == contract::AttentionSource::self;
-}
-
-void project(Step& step, const Attention& op, const LazyRows& input, const Rows& q, const Rows& k,
-             const Rows& v) {
-  const LinearJob jobs[] = {{&op.q, q}, {&op.k, k}, {&op.v, v}};
-  run_linears(step, input, std::span<const LinearJob>(jobs).first(stores_kv(op) ? 3 : 1));
-}
-
 void clip(const Step& step, const Attention& op, float* x, std::size_t n) {
   if (!op.spec->clip_qkv) return;
   const auto limit = static_cast<float>(*op.spec->clip_qkv);
@@ -51,15 +41,33 @@ void place_heads(const Step& step, const Attention& op, const std::optional<Norm
   }
 }
 
-// Queries and keys at their positions; keys and values into the cache.
-void place(Step& step, const Attention& op, const Rows& q, const Rows& k, const Rows& v) {
-  auto work = [&](std::size_t begin, std::size_t end, std::size_t) {
-    for (std::size_t t = begin; t < end; ++t) {
-      place_heads(step, op, op.q_norm, q.row(t), op.spec->n_heads, t);
-      if (!stores_kv(op)) continue;
-      place_kv(step, op, t, k.row(t), v.row(t));
+// What one call of run_attention() or store_keys() makes of the step's tokens.
+struct Projected {
+  Rows q, k, v;  // [tokens, heads * width]
+  bool queries = true, keys = true;
+};
+
+Projected projected(const Step& step, const Attention& op) {
+  const contract::Attention& spec = *op.spec;
+  const std::size_t n = step.n_tokens();
+  return {step.scratch.q.rows(n, spec.n_heads * spec.d_k), step.scratch.k.rows(n, spec.n_kv_heads * spec.d_k),
+          step.scratch.v.rows(n, spec.n_kv_heads * spec.d_v)};
+}
+
+// The parts of `rows` from the input; queries and keys at their positions, keys and values into the cache.
+void make(Step& step, const Attention& op, const LazyRows& input, const Projected& rows) {
+  step.begins(Part::qkv);
+  const LinearJob jobs[] = {{&op.q, rows.q}, {&op.k, rows.k}, {&op.v, rows.v}};
+  const std::size_t first = rows.queries ? 0 : 1, end = rows.keys ? 3 : 1;
+  run_linears(step, input, std::span<const LinearJob>(jobs).subspan(first, end - first));
+  step.begins(Part::place);
+  auto work = [&](std::size_t begin, std::size_t last, std::size_t) {
+    for (std::size_t t = begin; t < last; ++t) {
+      if (rows.queries) place_heads(step, op, op.q_norm, rows.q.row(t), op.spec->n_heads, t);
+      if (!rows.keys) continue;
+      place_kv(step, op, t, rows.k.row(t), rows.v.row(t));
       const TokenPlace& token = step.tokens[t];
-      store_kv(step, op, step.cache, {token.cache_sequence, token.cache_row}, k.row(t), v.row(t));
+      store_kv(step, op, step.cache, {token.cache_sequence, token.cache_row}, rows.k.row(t), rows.v.row(t));
     }
   };
   for_tokens(step, step.n_tokens(), work);
@@ -82,19 +90,19 @@ void store_kv(const Step& step, const Attention& op, KvCache& cache, const Cache
                                  place.row % kernels::kBlockTokens);
 }
 
-void run_attention(Step& step, const Attention& op, const LazyRows& input, const Rows& out) {
-  const contract::Attention& spec = *op.spec;
-  const std::size_t n = step.n_tokens();
-  const Rows q = step.scratch.q.rows(n, spec.n_heads * spec.d_k);
-  const Rows k = step.scratch.k.rows(n, spec.n_kv_heads * spec.d_k);
-  const Rows v = step.scratch.v.rows(n, spec.n_kv_heads * spec.d_v);
-  const Rows attended = step.scratch.attended.rows(n, spec.n_heads * spec.d_v);
-  step.begins(Part::qkv);
-  project(step, op, input, q, k, v);
-  step.begins(Part::place);
-  place(step, op, q, k, v);
+void store_keys(Step& step, const Attention& op, const LazyRows& input) {
+  Projected rows = projected(step, op);
+  rows.queries = false;
+  make(step, op, input, rows);
+}
+
+void run_attention(Step& step, const Attention& op, const LazyRows& input, const Rows& out, bool stored) {
+  Projected rows = projected(step, op);
+  rows.keys = op.stores_keys() && !stored;
+  make(step, op, input, rows);
+  const Rows attended = step.scratch.attended.rows(step.n_tokens(), op.spec->n_heads * op.spec->d_v);
   step.begins(Part::attend);
-  attend(step, op, q, attended);
+  attend(step, op, rows.q, attended);
   step.begins(Part::o);
   run_linear(step, attended, op.o, out);
 }

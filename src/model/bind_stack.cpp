@@ -4,6 +4,18 @@
 
 namespace quern::model {
 
+namespace {
+
+std::optional<BranchPlace> last_store_of(const std::vector<Layer>& layers) {
+  std::optional<BranchPlace> last;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    for (std::size_t b = 0; b < layers[i].branches.size(); ++b)
+      if (layers[i].branches[b].stores_keys()) last = {i, b};
+  return last;
+}
+
+}  // namespace
+
 Stack Binder::stack(std::string_view name, const contract::Stack& spec) {
   Stack result;
   result.name = name;
@@ -23,6 +35,7 @@ Stack Binder::stack(std::string_view name, const contract::Stack& spec) {
       layer.branches.push_back(branch(place, refs[i], b, i));
     result.layers.push_back(std::move(layer));
   }
+  if (name == "decoder") result.last_store = last_store_of(result.layers);
   result.final_norm = optional_norm(spec.final_norm, base::cat(name, ".final_norm"));
   return result;
 }

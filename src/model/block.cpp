@@ -28,10 +28,11 @@ void input_row(const kernels::Kernels& kernels, const Branch& branch, bool norme
   if (branch.in_scale != 1) kernels.scale(h.row(t), branch.in_scale, h.width);
 }
 
-void run_op(Step& step, const Branch& branch, const LazyRows& h, const Rows& y) {
+// stored: the keys of this attention are in the cache.
+void run_op(Step& step, const Branch& branch, const LazyRows& h, const Rows& y, bool stored) {
   switch (branch.kind) {
     case contract::OpKind::attention:
-      return run_attention(step, *branch.attention, h, y);
+      return run_attention(step, *branch.attention, h, y, stored);
     case contract::OpKind::ffn:
       return run_ffn(step, *branch.ffn, h, y);
     case contract::OpKind::mla:
@@ -70,24 +71,33 @@ void observe(const Step& step, std::size_t layer, std::size_t branch, const char
 
 void run_block(Step& step, const Layer& layer, std::size_t layer_index, Addition& left) {
   const kernels::Kernels& kernels = *step.model.kernels;
-  const std::size_t n = step.n_tokens(), d_model = step.model.contract.d_model;
+  const std::size_t d_model = step.model.contract.d_model;
   const bool parallel = layer.residual == contract::Residual::parallel;
   const bool normed = layer.residual == contract::Residual::normed;
-  const Rows stream = step.scratch.stream.rows(n, d_model);
+  Rows stream = step.scratch.stream.rows(step.n_tokens(), d_model);
   // In a parallel block every branch reads the block's own input, so the sum grows beside it.
-  const Rows sum = parallel ? step.scratch.next_stream.rows(n, d_model) : stream;
-  const Rows y = step.scratch.branch_out.rows(n, d_model);
+  Rows sum = parallel ? step.scratch.next_stream.rows(step.n_tokens(), d_model) : stream;
   Rows h = stream;
   for (std::size_t b = 0; b < layer.branches.size(); ++b) {
     const Branch& branch = layer.branches[b];
     const bool in_place = branch.in_scale == 1 && (normed || !branch.norm_in);
-    if (!branch.shared_norm_in) h = in_place ? stream : step.scratch.normed.rows(n, d_model);
+    if (!branch.shared_norm_in) h = in_place ? stream : step.scratch.normed.rows(step.n_tokens(), d_model);
     auto make = [&, before = left](std::size_t t) {
       if (before.branch != nullptr) add_row(kernels, before, t);
       if (parallel && b == 0) std::memcpy(sum.row(t), stream.row(t), d_model * sizeof(float));
       if (!branch.shared_norm_in) input_row(kernels, branch, normed, stream.row(t), h, t);
     };
-    run_op(step, branch, {h, make}, y);
+    LazyRows input{h, make};
+    const bool ends = step.drops_unwanted() && step.stack.last_store == BranchPlace{layer_index, b};
+    const bool stored = ends && branch.attention;
+    if (stored) {
+      store_keys(step, *branch.attention, input);
+      step.keep_wanted({&stream, &sum, &h});
+      input = h;
+    }
+    Rows y = step.scratch.branch_out.rows(step.n_tokens(), d_model);
+    run_op(step, branch, input, y, stored);
+    if (ends && !stored) step.keep_wanted({&stream, &sum, &h, &y});
     left = {sum, y, &branch, parallel && b > 0 ? 1.0F : layer.skip_scale};
     if (step.tap == nullptr) continue;
     observe(step, layer_index, b, "norm_in", h);

@@ -12,8 +12,8 @@ struct Addition {
   float skip_scale = 1;
 };
 
-// `left`: of the block before, then of this one. layer_index names the layer to a tap; the layer itself says
-// everything else.
+// `left`: of the block before, then of this one. layer_index: of the layer in its stack. Behind the stack's last_store
+// the step has its wanted tokens alone.
 void run_block(Step& step, const Layer& layer, std::size_t layer_index, Addition& left);
 
 void finish_addition(Step& step, Addition& left);

@@ -15,11 +15,16 @@ void observe(const Step& step, std::string_view name, const Rows& rows) {
   if (step.tap != nullptr) (*step.tap)(name, rows.data, rows.n, rows.width, rows.stride);
 }
 
+// Where the step has its i-th wanted token: it may have dropped the others (Step::keep_wanted).
+std::size_t row_of(const Step& step, const Placement& placement, std::size_t i) {
+  return step.n_tokens() == placement.wanted.size() ? i : placement.wanted[i];
+}
+
 // The last token that is none of the pads at the end; the first where all are pads.
 Rows without_pads(const Step& step, const Placement& placement, const HiddenRange& range, Rows states) {
   const std::optional<std::size_t>& pad = step.model.head.pool_pad;
   const auto is_pad = [&](std::size_t row) {
-    return static_cast<std::size_t>(step.tokens[placement.wanted[range.first + row]].id) == pad;
+    return static_cast<std::size_t>(step.tokens[row_of(step, placement, range.first + row)].id) == pad;
   };
   while (states.n > 1 && is_pad(states.n - 1)) --states.n;
   return states;
@@ -44,7 +49,7 @@ Outputs finish(Step& step, const Placement& placement, bool logits) {
   const Rows stream = step.scratch.stream.rows(step.n_tokens(), d_model);
   const Rows hidden = step.scratch.hidden.rows(placement.wanted.size(), d_model);
   for (std::size_t i = 0; i < hidden.n; ++i)
-    std::memcpy(hidden.row(i), stream.row(placement.wanted[i]), d_model * sizeof(float));
+    std::memcpy(hidden.row(i), stream.row(row_of(step, placement, i)), d_model * sizeof(float));
   if (step.stack.final_norm) normalize(step, *step.stack.final_norm, hidden, hidden);
   observe(step, "hidden", hidden);
   const Head& head = step.model.head;

@@ -16,6 +16,8 @@ namespace quern::model {
 
 namespace {
 
+constexpr std::size_t kPlacedTokens = 16;  // whose angles, 2 us each, are made by one thread
+
 // K and V of one layer of an encoder, for the tokens of one step: every sequence starts a block of
 // its own.
 std::unique_ptr<KvCache> step_cache(const Model& model, std::size_t max_chunk) {
@@ -91,12 +93,13 @@ struct Runner::State {
             positions,
             placement.tokens,
             placement.runs,
+            placement.wanted_part(),
             tap ? &tap : nullptr,
             watch,
             deterministic};
   }
   void place_positions();
-  void run_whole(std::span<const Slice> slices, const PartWatch* watch);
+  void place_whole(std::span<const Slice> slices);
 };
 
 namespace {
@@ -109,6 +112,7 @@ bool run_layers(Step& step, const std::function<bool()>* stop = nullptr) {
     if (stop != nullptr && (*stop)()) return false;
     step.begins(Part::layer);
     run_block(step, step.stack.layers[layer], layer, left);
+    if (step.n_tokens() == 0) return true;  // nothing is asked of these
   }
   step.begins(Part::final_norm);
   finish_addition(step, left);
@@ -123,21 +127,22 @@ void Runner::State::place_positions() {
   for (const Run& run : placement.runs) {
     const std::size_t length = run.total_length != 0 ? run.total_length : declared;
     positions.declare(model, length);
-    for (std::size_t t = run.first_token; t < run.first_token + run.n_tokens; ++t) {
-      placement.tokens[t].total_length = std::min(length, most);
-      positions.set(t, placement.tokens[t].position);
-    }
+    auto place = [&](std::size_t begin, std::size_t end, std::size_t) {
+      for (std::size_t t = run.first_token + begin; t < run.first_token + end; ++t) {
+        placement.tokens[t].total_length = std::min(length, most);
+        positions.set(t, placement.tokens[t].position);
+      }
+    };
+    pool.parallel_for(run.n_tokens, kPlacedTokens, place);
   }
 }
 
-// The encoder over whole sequences, whose K and V do not outlive the step.
-void Runner::State::run_whole(std::span<const Slice> slices, const PartWatch* watch) {
+// For an encoder over whole sequences, whose K and V do not outlive the step.
+void Runner::State::place_whole(std::span<const Slice> slices) {
   placement.place_whole(model, slices);
   in_step->clear(0);
   in_step->reserve(0, placement.n_rows);
   place_positions();
-  Step encoder = step(*model.encoder, *in_step, nullptr, watch);
-  run_layers(encoder);
 }
 
 Runner::Runner(const Model& model, KvCache& cache, base::ThreadPool& pool, std::size_t max_chunk,
@@ -153,8 +158,9 @@ Runner::~Runner() = default;
 void Runner::encode(std::span<const Slice> slices) {
   State& s = *state_;
   QUERN_ASSERT(s.source != nullptr);
-  s.run_whole(slices, nullptr);
+  s.place_whole(slices);
   Step encoder = s.step(*s.model.encoder, *s.in_step, nullptr);
+  run_layers(encoder);
   s.n_encoded = s.placement.tokens.size();
   finish_encoder(encoder);
   Step decoder = s.step(*s.model.decoder, s.cache, s.source.get());
@@ -168,17 +174,17 @@ bool Runner::forward(std::span<const Slice> slices) {
     s.placement.place(s.model, slices, s.cache, s.source.get());
     for (const Run& run : s.placement.runs) s.cache.reserve(run.sequence, run.n_tokens);
     s.place_positions();
-    Step decoder = s.step(*s.model.decoder, s.cache, s.source.get(), s.watch());
-    const bool asks = s.stop_requested && decoder.n_tokens() > 1;
-    if (!run_layers(decoder, asks ? &s.stop_requested : nullptr)) {
-      s.outputs = {};
-      return false;
-    }
-    for (const Run& run : s.placement.runs) s.cache.commit(run.sequence, run.n_tokens);
   } else {
-    s.run_whole(slices, s.watch());
+    s.place_whole(slices);
   }
-  Step step = s.step(s.model.output_stack(), s.cache, nullptr, s.watch());
+  Step step = s.step(s.model.output_stack(), s.model.decoder ? s.cache : *s.in_step, s.source.get(), s.watch());
+  const bool asks = s.model.decoder && s.stop_requested && step.n_tokens() > 1;
+  if (!run_layers(step, asks ? &s.stop_requested : nullptr)) {
+    s.outputs = {};
+    return false;
+  }
+  if (s.model.decoder)
+    for (const Run& run : s.placement.runs) s.cache.commit(run.sequence, run.n_tokens);
   s.outputs = finish(step, s.placement, s.logits);
   step.begins(Part::end);
   return true;

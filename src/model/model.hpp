@@ -48,6 +48,9 @@ struct Attention {
   std::size_t d_rope = 0;                // above 0: the cache holds latent rows
   // A key stands for row_block tokens, one every row_stride, and is seen once all of them are.
   std::size_t row_block = 1, row_stride = 1;
+
+  // Of the step's tokens, into the stack's own cache.
+  bool stores_keys() const { return owns_cache && spec->source == contract::AttentionSource::self; }
 };
 
 struct Indexer {
@@ -122,6 +125,8 @@ struct Branch {
   std::optional<Norm> norm_in, norm_out, norm_after;
   bool shared_norm_in = false;  // parallel block: input is the previous branch's normed input
   float in_scale = 1, out_scale = 1;
+
+  bool stores_keys() const { return mla || nsa || (attention && attention->stores_keys()); }
 };
 
 struct Layer {
@@ -158,12 +163,19 @@ struct CacheLayerSpec {
   friend bool operator==(const CacheLayerSpec&, const CacheLayerSpec&) = default;
 };
 
+struct BranchPlace {
+  std::size_t layer, branch;
+  friend bool operator==(const BranchPlace&, const BranchPlace&) = default;
+};
+
 // Embedding, layers, final norm: the encoder or the decoder.
 struct Stack {
   std::string name;  // "encoder", "decoder": what its tensors and taps begin with
   Embedding embedding;
   std::vector<Layer> layers;
   std::optional<Norm> final_norm;
+  // The last branch whose keys later tokens see: what follows it is needed of wanted tokens only. None: an encoder's.
+  std::optional<BranchPlace> last_store;
   // Layers of its cache in order. An encoder keeps none: layers of one shape share one for a step.
   std::vector<CacheLayerSpec> cache_layers;
   std::vector<CacheLayerSpec> cross_layers;  // K and V of the encoder's output, per attention over it
@@ -212,6 +224,20 @@ void for_branches(const Model& model, F&& visit) {
   for (const Stack* stack : model.stacks())
     for (const Layer& layer : stack->layers)
       for (const Branch& branch : layer.branches) visit(branch);
+}
+
+// visit(branch, wanted_only) over a stack in order. wanted_only: it is run for the tokens that outputs are asked of
+// alone; of attention that stores keys, those are of all tokens none the less.
+template <class F>
+void walk_branches(const Stack& stack, F&& visit) {
+  bool behind = false;  // the stack's last keys
+  for (std::size_t layer = 0; layer < stack.layers.size(); ++layer)
+    for (std::size_t b = 0; b < stack.layers[layer].branches.size(); ++b) {
+      const Branch& branch = stack.layers[layer].branches[b];
+      const bool stores_last = stack.last_store == BranchPlace{layer, b};
+      visit(branch, behind || (stores_last && branch.attention));  // latent and sparse attention is run whole
+      behind = behind || stores_last;
+    }
 }
 
 // The three spellings of -m: directory, model.quern, model.json.

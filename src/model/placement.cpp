@@ -52,6 +52,8 @@ Placement::Placement(std::size_t max_chunk) : max_chunk_(max_chunk) {
   runs.reserve(max_chunk);
   wanted.reserve(max_chunk);
   ranges.reserve(max_chunk);
+  wanted_tokens_.reserve(max_chunk);
+  wanted_runs_.reserve(max_chunk);
 }
 
 void Placement::clear() {
@@ -59,7 +61,14 @@ void Placement::clear() {
   runs.clear();
   wanted.clear();
   ranges.clear();
+  wanted_runs_.clear();
   n_rows = 0;
+}
+
+Wanted Placement::wanted_part() {
+  wanted_tokens_.clear();
+  for (const std::size_t row : wanted) wanted_tokens_.push_back(tokens[row]);
+  return {wanted, wanted_tokens_, wanted_runs_};
 }
 
 void Placement::add(const Model& model, const Embedding& embedding, const Slice& slice,
@@ -81,8 +90,15 @@ void Placement::add(const Model& model, const Embedding& embedding, const Slice&
                       static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(row),
                       run.cache_sequence, run.first_row + position});
   }
-  if (wanted.size() > first_wanted) ranges.push_back({first_wanted, wanted.size() - first_wanted});
   runs.push_back(run);
+  if (wanted.size() == first_wanted) return;
+  const HiddenRange range{first_wanted, wanted.size() - first_wanted};
+  ranges.push_back(range);
+  Run part = run;  // its last tokens: one, or all
+  part.first_token = range.first;
+  part.first_position += run.n_tokens - range.n;
+  part.n_tokens = range.n;
+  wanted_runs_.push_back(part);
 }
 
 void Placement::place(const Model& model, std::span<const Slice> slices, const KvCache& cache,

@@ -23,6 +23,8 @@ struct Placement {
              const KvCache* source);
   // Whole sequences of an encoder, each in cache blocks of its own.
   void place_whole(const Model& model, std::span<const Slice> slices);
+  // The tokens that outputs are asked of; views until the next place.
+  Wanted wanted_part();
 
   std::vector<TokenPlace> tokens;
   std::vector<Run> runs;
@@ -35,6 +37,8 @@ struct Placement {
   void add(const Model& model, const Embedding& embedding, const Slice& slice, const Run& run);
 
   std::size_t max_chunk_;
+  std::vector<TokenPlace> wanted_tokens_;
+  std::vector<Run> wanted_runs_;
 };
 
 }  // namespace quern::model

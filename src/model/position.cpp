@@ -105,4 +105,13 @@ void PositionTables::set(std::size_t token, std::size_t position) const {
   }
 }
 
+void PositionTables::copy(std::size_t from, std::size_t to) const {
+  if (from == to) return;
+  for (std::size_t rope = 0; rope < tables_.size(); ++rope) {
+    const Table& table = tables_[rope];
+    for (float* angles : {table.cosine.data(), table.sine.data()})
+      std::copy_n(angles + from * half(rope), half(rope), angles + to * half(rope));
+  }
+}
+
 }  // namespace quern::model

@@ -41,6 +41,7 @@ class PositionTables {
 
   // Fills row `token` of every table.
   void set(std::size_t token, std::size_t position) const;
+  void copy(std::size_t from, std::size_t to) const;  // of every table
 
   std::size_t half(std::size_t rope) const { return tables_[rope].frequencies.inv_freq.size(); }
   const float* cosine(std::size_t rope, std::size_t token) const {

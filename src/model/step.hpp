@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,13 @@ struct Run {
   std::size_t prefix_length;         // positions below it see each other (mask kind prefix)
   std::size_t source, source_length; // cross-attention: sequence of the encoder's cache, its keys
   std::size_t total_length = 0;      // declared; 0: the Runner's
+};
+
+// The tokens of a step that outputs are asked of, as a step of their own: what is left of it once all keys are stored.
+struct Wanted {
+  std::span<const std::size_t> rows;   // their numbers in the whole step, ascending
+  std::span<const TokenPlace> tokens;
+  std::span<const Run> runs;
 };
 
 // Per-thread memory of the attention kernels, for the query blocks of one item.
@@ -98,11 +106,15 @@ struct Step {
   const PositionTables& positions;
   std::span<const TokenPlace> tokens;
   std::span<const Run> runs;
+  Wanted wanted;
   const Tap* tap = nullptr;  // null: no tap
   const PartWatch* part_watch = nullptr;
   bool deterministic = false;  // the same bits for any chunks (latent attention stays absorbed)
 
   std::size_t n_tokens() const { return tokens.size(); }
+  // The step goes on with the wanted tokens alone, the first rows of each of `rows` from now on. A tap is shown all.
+  bool drops_unwanted() const { return tap == nullptr && wanted.rows.size() < tokens.size(); }
+  void keep_wanted(std::initializer_list<Rows*> rows);
   void begins(Part part) const {
     if (part_watch != nullptr) (*part_watch)(part);
   }

@@ -22,7 +22,7 @@ constexpr struct {
 
 // What the attention of a branch would keep with that many KV heads; none: it keeps nothing of its own.
 std::optional<CacheLayerSpec> kept_by(const model::Branch& branch, HeadCount count) {
-  if (const auto& a = branch.attention; a && a->owns_cache && a->spec->source == contract::AttentionSource::self)
+  if (const auto& a = branch.attention; a && a->stores_keys())
     return CacheLayerSpec{count(a->spec->n_heads), a->spec->d_k, a->spec->d_v, a->spec->mask.window, a->spec->mask.sinks};
   if (branch.mla) {
     const contract::Mla& m = *branch.mla->spec;

@@ -15,32 +15,40 @@ struct Phase {
   const WorkShape& shape;
   bool decode;
   double step_tokens;  // tokens of a step
+  // Only the last token of a prefill, in its last step, is here: the branches behind the last keys.
+  bool last_only = false;
 
   // Mean keys that a query sees among `n` of its sequence, at most `window`.
   double keys(std::optional<std::size_t> window, std::size_t sinks, double n) const {
     const double most = window ? static_cast<double>(*window + sinks) : INFINITY;
-    if (decode) return std::min(n, most);
+    if (decode || last_only) return std::min(n, most);
     if (n <= most) return (n + 1) / 2;
     return (most * (most + 1) / 2 + (n - most) * most) / n;
   }
   double context() const { return static_cast<double>(shape.context); }
   // Tokens of one sequence that share a reading of its cache.
   double cache_sharers() const { return decode ? 1.0 : std::min(static_cast<double>(shape.chunk), context()); }
+  // Per token of the whole prefill: the tokens that come here, and the readings of what they share.
+  double tokens() const { return last_only ? once() : 1; }
+  double weight_readings() const { return last_only ? once() : 1 / step_tokens; }
+  double cache_readings() const { return last_only ? once() : 1 / cache_sharers(); }
+  double once() const { return 1 / std::max(1.0, context()); }
 };
 
 class Sum {
  public:
   explicit Sum(const Phase& phase) : phase_(phase) {}
+  void set_last_only(bool last_only) { phase_.last_only = last_only; }
 
   // A matrix that every token meets.
   void linear(const char* component, const model::Linear& linear, double times = 1) {
     if (linear.weight == nullptr) return;
     const double ops = 2.0 * static_cast<double>(linear.out) * static_cast<double>(linear.in) * times;
     Work& work = part(component);
-    (linear.weight->format->integer ? work.int8_ops : work.float_ops) += ops;
-    work.weight_bytes += static_cast<double>(linear.weight->bytes.size()) / phase_.step_tokens;
+    (linear.weight->format->integer ? work.int8_ops : work.float_ops) += ops * phase_.tokens();
+    work.weight_bytes += static_cast<double>(linear.weight->bytes.size()) * phase_.weight_readings();
   }
-  void floats(const char* component, double ops) { part(component).float_ops += ops; }
+  void floats(const char* component, double ops) { part(component).float_ops += ops * phase_.tokens(); }
   // Rows of a cache layer that a step reads once for the tokens of a sequence.
   void cache(const char* component, const model::CacheLayerSpec& spec, double rows, double share) {
     CacheShape one;
@@ -48,7 +56,7 @@ class Sum {
     one.layers[0].window.reset();
     one.layers[0].row_block = one.layers[0].row_stride = 1;
     const auto row = static_cast<double>(cache_formula(one, phase_.shape.cache, 1).total());
-    part(component).cache_bytes += row * share * rows / phase_.cache_sharers();
+    part(component).cache_bytes += row * share * rows * phase_.cache_readings();
   }
   // K behind the scores, V behind the values.
   void key_values(const model::CacheLayerSpec& spec, double rows) {
@@ -69,7 +77,7 @@ class Sum {
   PhaseWork result;
 
  private:
-  const Phase& phase_;
+  Phase phase_;
 };
 
 // Two products with each key: n_heads x (d_k + d_v) multiplications.
@@ -81,8 +89,13 @@ void add_products(Sum& sum, std::size_t n_heads, std::size_t d_k, std::size_t d_
 // Distinct rows that a step reads of the cache: in prefill all that the chunk's queries see together.
 double rows_read(const Phase& phase, std::optional<std::size_t> window, std::size_t sinks) {
   const double seen = phase.keys(window, sinks, phase.context());
-  if (phase.decode) return seen;
+  if (phase.decode || phase.last_only) return seen;
   return std::min(phase.context(), seen + phase.cache_sharers() / 2);
+}
+
+void add_keys(Sum& sum, const model::Attention& op) {
+  sum.linear("attention qkv", op.k);
+  sum.linear("attention qkv", op.v);
 }
 
 void add_attention(Sum& sum, const model::Stack& stack, const model::Attention& op) {
@@ -90,10 +103,6 @@ void add_attention(Sum& sum, const model::Stack& stack, const model::Attention& 
   const Phase& phase = sum.phase();
   const bool cross = spec.source == contract::AttentionSource::encoder;
   sum.linear("attention qkv", op.q);
-  if (op.owns_cache && !cross) {
-    sum.linear("attention qkv", op.k);
-    sum.linear("attention qkv", op.v);
-  }
   const bool both_ways = spec.mask.kind == contract::MaskKind::bidirectional;
   const double keys = cross       ? static_cast<double>(phase.shape.source_tokens)
                       : both_ways ? std::min(phase.context(), spec.mask.window ? 2.0 * static_cast<double>(*spec.mask.window) : INFINITY)
@@ -165,14 +174,14 @@ void add_ffn(Sum& sum, const char* component, const model::Ffn& op) {
 void add_moe(Sum& sum, const model::Moe& op) {
   sum.linear("router", op.router);
   const double n = static_cast<double>(op.spec->n_experts), k = static_cast<double>(op.spec->top_k);
-  const double tokens = sum.phase().step_tokens;
+  const double tokens = sum.phase().last_only ? 1 : sum.phase().step_tokens;
   const double read = n * (1.0 - std::pow(1.0 - k / n, tokens));
   for (const model::Linear* linear : {&op.experts[0].gate, &op.experts[0].up, &op.experts[0].down}) {
     if (linear->weight == nullptr) continue;
     Work& work = sum.part("experts");
     const double ops = 2.0 * static_cast<double>(linear->out) * static_cast<double>(linear->in) * k;
-    (linear->weight->format->integer ? work.int8_ops : work.float_ops) += ops;
-    work.weight_bytes += static_cast<double>(linear->weight->bytes.size()) * read / tokens;
+    (linear->weight->format->integer ? work.int8_ops : work.float_ops) += ops * sum.phase().tokens();
+    work.weight_bytes += static_cast<double>(linear->weight->bytes.size()) * read * sum.phase().weight_readings();
   }
   if (op.shared) add_ffn(sum, "shared expert", *op.shared);
   if (op.shared_router) sum.linear("router", *op.shared_router);
@@ -189,15 +198,18 @@ void add_norms(Sum& sum, const model::Branch& branch) {
 
 void add_stack(Sum& sum, const model::Stack& stack) {
   if (stack.embedding.project) sum.linear("embedding", *stack.embedding.project);
-  for (const model::Layer& layer : stack.layers)
-    for (const model::Branch& branch : layer.branches) {
-      add_norms(sum, branch);
-      if (branch.attention) add_attention(sum, stack, *branch.attention);
-      if (branch.mla) add_mla(sum, stack, *branch.mla);
-      if (branch.nsa) add_nsa(sum, stack, *branch.nsa);
-      if (branch.ffn) add_ffn(sum, "ffn", *branch.ffn);
-      if (branch.moe) add_moe(sum, *branch.moe);
-    }
+  const bool decode = sum.phase().decode;
+  model::walk_branches(stack, [&](const model::Branch& branch, bool wanted_only) {
+    add_norms(sum, branch);
+    if (branch.attention && branch.attention->stores_keys()) add_keys(sum, *branch.attention);
+    sum.set_last_only(wanted_only && !decode);
+    if (branch.attention) add_attention(sum, stack, *branch.attention);
+    if (branch.mla) add_mla(sum, stack, *branch.mla);
+    if (branch.nsa) add_nsa(sum, stack, *branch.nsa);
+    if (branch.ffn) add_ffn(sum, "ffn", *branch.ffn);
+    if (branch.moe) add_moe(sum, *branch.moe);
+  });
+  sum.set_last_only(false);
 }
 
 // The row of the table that a token looks up.
