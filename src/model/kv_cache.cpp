@@ -120,6 +120,7 @@ KvCache::KvCache(std::span<const CacheLayerSpec> layers, const CacheOptions& opt
                        kernels::cache_bytes(pool.layout.v_type, spec.v_values());
     pool.n_kv_heads = spec.n_kv_heads;
     pool.group = s.group_of(spec);
+    pool.n_ids = n_blocks;
     pool.memory = LazyMemory(n_blocks * spec.n_kv_heads * pool.layout.block_bytes);
     s.groups[pool.group].block_bytes += s.block_bytes(pool);
     largest = std::max(largest, pool.layout.block_bytes);
@@ -188,8 +189,7 @@ std::byte* KvCache::block(std::size_t cache_layer, std::size_t sequence, std::si
   const CacheBlockTable& table = state_->groups[layer.group].tables[sequence];
   const std::uint32_t id = table.blocks[position / kBlockTokens];
   if (id == kNoBlock) return state_->zero_block;
-  return layer.memory.data() +
-         (std::size_t{id} * layer.n_kv_heads + kv_head) * layer.layout.block_bytes;
+  return layer.block(id, kv_head);
 }
 
 CacheBytes KvCache::bytes() const {

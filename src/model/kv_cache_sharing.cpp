@@ -25,8 +25,8 @@ void KvCache::State::own_last_block(std::size_t group_index, std::size_t sequenc
   group.give_back(shared);
   for (CacheLayerPool& layer : layers) {
     if (layer.group != group_index) continue;
-    const std::size_t bytes = block_bytes(layer);
-    std::memcpy(layer.memory.data() + entry * bytes, layer.memory.data() + shared * bytes, bytes);
+    for (std::size_t head = 0; head < layer.n_kv_heads; ++head)
+      std::memcpy(layer.block(entry, head), layer.block(shared, head), layer.layout.block_bytes);
   }
 }
 

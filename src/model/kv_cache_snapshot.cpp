@@ -43,17 +43,21 @@ void KvCache::save(std::size_t sequence, std::size_t length, const WriteBytes& w
   std::vector<std::byte> last;
   for (const CacheLayerPool& layer : s.layers) {
     const CacheLayerGroup& group = s.groups[layer.group];
-    const std::size_t n_rows = group.rows(length), bytes = s.block_bytes(layer);
+    const std::size_t n_rows = group.rows(length), bytes = layer.layout.block_bytes;
     for_held_blocks(group, length, [&](std::size_t b) {
       const std::uint32_t id = group.tables[sequence].blocks[b];
       QUERN_ASSERT(id != kNoBlock);
-      const std::byte* block = layer.memory.data() + id * bytes;
       const std::size_t n_held = n_rows - b * kBlockTokens;
-      if (n_held >= kBlockTokens) return write({block, bytes});
-      last.assign(block, block + bytes);
-      for (std::size_t head = 0; head < layer.n_kv_heads; ++head)
-        kernels::clear_cache_slots(layer.layout, last.data() + head * layer.layout.block_bytes, n_held);
-      write(last);
+      for (std::size_t head = 0; head < layer.n_kv_heads; ++head) {
+        const std::byte* block = layer.block(id, head);
+        if (n_held >= kBlockTokens) {
+          write({block, bytes});
+          continue;
+        }
+        last.assign(block, block + bytes);
+        kernels::clear_cache_slots(layer.layout, last.data(), n_held);
+        write(last);
+      }
     });
   }
 }
@@ -71,10 +75,10 @@ void KvCache::load(std::size_t sequence, std::size_t length, std::span<const std
   const std::byte* from = bytes.data();
   for (const CacheLayerPool& layer : s.layers) {
     const CacheLayerGroup& group = s.groups[layer.group];
-    const std::size_t block_bytes = s.block_bytes(layer);
+    const std::size_t block_bytes = layer.layout.block_bytes;
     for_held_blocks(group, length, [&](std::size_t b) {
-      std::memcpy(layer.memory.data() + group.tables[sequence].blocks[b] * block_bytes, from, block_bytes);
-      from += block_bytes;
+      for (std::size_t head = 0; head < layer.n_kv_heads; ++head, from += block_bytes)
+        std::memcpy(layer.block(group.tables[sequence].blocks[b], head), from, block_bytes);
     });
   }
   s.lengths[sequence] = length;

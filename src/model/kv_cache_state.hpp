@@ -46,13 +46,17 @@ struct CacheLayerGroup {
   }
 };
 
-// The blocks of one layer: [id, kv_head, block_bytes], contiguous so that decode reads a forward
-// stream.
+// The blocks of one layer: [kv_head, id, block_bytes], so that a head's tile of keys is one stretch of memory where its
+// blocks were taken in order. From memory a Zen 5 core attends such at 25 GB/s, and blocks 17 KB apart at 21.
 struct CacheLayerPool {
   kernels::CacheLayout layout;
-  std::size_t n_kv_heads = 0, group = 0;
+  std::size_t n_kv_heads = 0, group = 0, n_ids = 0;
   std::size_t value_bytes = 0;  // of a token: all KV heads
   LazyMemory memory;
+
+  std::byte* block(std::uint32_t id, std::size_t kv_head) const {
+    return memory.data() + (kv_head * n_ids + id) * layout.block_bytes;
+  }
 };
 
 struct KvCache::State {

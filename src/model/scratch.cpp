@@ -159,6 +159,14 @@ LazyArray<float> tile_states(const Model& model, const CacheExtent& extent, std:
                           floats);
 }
 
+std::size_t most_groups(const Model& model) {
+  std::size_t most = 0;
+  for_branches(model, [&](const Branch& branch) {
+    for_attentions(branch, [&](const Attention& op) { most = std::max(most, op.n_groups); });
+  });
+  return most;
+}
+
 }  // namespace
 
 Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_chunk,
@@ -186,6 +194,7 @@ Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_
     attention.push_back(attention_scratch(model));
   }
   tile_states = model::tile_states(model, extent, attention.front().o_stride);
+  tiles_together = LazyArray<std::size_t>(extent.n_sequences * most_groups(model));
   mla = MlaScratch(model, max_chunk, n_threads);
   index = IndexScratch(model, extent, max_chunk, n_threads);
   nsa = NsaScratch(model, extent, max_chunk, n_threads);
@@ -193,7 +202,7 @@ Scratch::Scratch(const Model& model, const CacheExtent& extent, std::size_t max_
 }
 
 std::size_t Scratch::bytes() const {
-  std::size_t total = tile_states.bytes() + mla.bytes() + index.bytes() + nsa.bytes() + moe.bytes();
+  std::size_t total = tile_states.bytes() + tiles_together.bytes() + mla.bytes() + index.bytes() + nsa.bytes() + moe.bytes();
   for (const RowBuffer* buffer :
        {&stream, &next_stream, &normed, &branch_out, &hidden, &q, &k, &v, &attended, &gate, &up,
         &embedded, &logits, &pooled, &transformed, &vector, &encoded})

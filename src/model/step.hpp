@@ -48,6 +48,13 @@ struct Wanted {
   std::span<const Run> runs;
 };
 
+// What a thread of one attend_by_tile() knows from its item before; items and pairs are counted from 1, 0: none yet.
+struct DecodeTurn {
+  std::size_t next_item = 0;  // in line: its tile is asked for
+  std::size_t prepared = 0;   // the pair whose queries lie in scratch
+  bool in_order = false;      // it has taken every item of that pair so far
+};
+
 // Per-thread memory of the attention kernels, for the query blocks of one item.
 struct AttentionScratch {
   LazyArray<float> q, max, sum, o, alibi, kernel;
@@ -56,6 +63,7 @@ struct AttentionScratch {
   LazyArray<const float*> bias;      // a query's place in its line
   LazyArray<const std::uint32_t*> selected;  // bits of the keys a query sees
   std::size_t q_stride = 0, o_stride = 0, bias_stride = 0;
+  DecodeTurn decode;
 };
 
 // Longest caches a step attends to, for the memory of decode over them.
@@ -87,6 +95,7 @@ struct Scratch {
   std::vector<LazyArray<std::byte>> matmul;  // per thread
   std::vector<AttentionScratch> attention;   // per thread
   LazyArray<float> tile_states;             // of one decode step over a long cache
+  LazyArray<std::size_t> tiles_together;     // how many the first of them stands for, per run and group of heads
   MlaScratch mla;
   IndexScratch index;
   NsaScratch nsa;

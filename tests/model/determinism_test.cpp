@@ -47,6 +47,41 @@ TEST_CASE("bits do not depend on threads and chunks, for every cache type", "[de
     check_invariant(*tiny.model, type, "cache type " + std::to_string(static_cast<int>(type)));
 }
 
+TEST_CASE("decode over many tiles has the same bits for any number of threads", "[determinism]") {
+  // Two sequences of 8 and 3 tiles, two KV heads: threads take pairs whole, in parts and out of order.
+  Contract c = tiny_contract();
+  for (const bool window : {false, true}) {
+    if (window) attention_of(c).mask.window = 900;
+    const TinyModel tiny = make_model(c, "q8");
+    const std::size_t lengths[] = {1900, 700};
+    constexpr std::size_t kSteps = 6;
+    std::vector<float> first;
+    for (const std::size_t n_threads : {1, 2, 3, 4, 7}) {
+      base::ThreadPool pool(n_threads, n_threads);
+      model::KvCache cache(*tiny.model, {kernels::CacheType::int8, kernels::CacheType::int8, 2, 2000});
+      model::Runner runner(*tiny.model, cache, pool, 2000, 2000);
+      std::vector<std::vector<std::int32_t>> ids;
+      for (std::size_t s = 0; s < 2; ++s) {
+        ids.push_back(random_ids(lengths[s] + kSteps, c.vocab_size, static_cast<std::uint32_t>(s)));
+        const model::Slice prompt{s, std::span(ids[s]).first(lengths[s]), model::Want::none};
+        runner.forward({&prompt, 1});
+      }
+      std::vector<float> logits;
+      for (std::size_t step = 0; step < kSteps; ++step) {
+        std::vector<model::Slice> slices;
+        for (std::size_t s = 0; s < 2; ++s)
+          if (s == 0 || step % 2 == 0) slices.push_back({s, std::span(ids[s]).subspan(cache.length(s), 1), model::Want::last});
+        runner.forward(slices);
+        for (std::size_t row = 0; row < runner.n_logits(); ++row)
+          logits.insert(logits.end(), runner.logits(row), runner.logits(row) + c.vocab_size);
+      }
+      if (first.empty()) first = logits;
+      INFO(n_threads << " threads, " << (window ? "a window" : "all keys"));
+      CHECK(same_bits(logits, first));
+    }
+  }
+}
+
 TEST_CASE("a sequence in a batch has the bits it has alone", "[determinism]") {
   for (const char* format : {"f32", "q4"}) {
     Contract c = tiny_contract();
