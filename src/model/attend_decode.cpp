@@ -61,13 +61,13 @@ void attend_by_tile(Step& step, const Job& job) {
     AttentionScratch& scratch = step.scratch.attention[thread];
     DecodeTurn& turn = scratch.decode;
     Tile tile = items.tile(begin);
-    if (turn.next_item != begin + 1) ask_for(tile, block_bytes);  // no tile before did
+    if (turn.next_item != begin) ask_for(tile, block_bytes);  // no tile before did
     for (std::size_t item = begin; item < end; ++item) {
       const Tile next = items.tile(item + 1);  // most often this thread's too
       const std::size_t pair = item / items.n_tiles, index = item % items.n_tiles;
       const QueryBlock block = items.block(pair);
-      if (turn.prepared != pair + 1) prepare_queries(step, job, block, scratch);
-      turn = {item + 2, pair + 1, index == 0 || (turn.in_order && turn.next_item == item + 1)};
+      if (turn.prepared != pair) prepare_queries(step, job, block, scratch);
+      turn = {item + 1, pair, index == 0 || (turn.in_order && turn.next_item == item)};
       kernels::AttendArgs args = attend_args(step, job, block, scratch);
       args.state = states.at(pair, turn.in_order ? 0 : index);
       if (!turn.in_order || index == 0) clear_states(args.state, args.n_queries);

@@ -174,6 +174,7 @@ bool Runner::forward(std::span<const Slice> slices) {
     s.placement.place(s.model, slices, s.cache, s.source.get());
     for (const Run& run : s.placement.runs) s.cache.reserve(run.sequence, run.n_tokens);
     s.place_positions();
+    s.placement.gather_wanted();
   } else {
     s.place_whole(slices);
   }

@@ -61,14 +61,13 @@ void Placement::clear() {
   runs.clear();
   wanted.clear();
   ranges.clear();
+  wanted_tokens_.clear();
   wanted_runs_.clear();
   n_rows = 0;
 }
 
-Wanted Placement::wanted_part() {
-  wanted_tokens_.clear();
+void Placement::gather_wanted() {
   for (const std::size_t row : wanted) wanted_tokens_.push_back(tokens[row]);
-  return {wanted, wanted_tokens_, wanted_runs_};
 }
 
 void Placement::add(const Model& model, const Embedding& embedding, const Slice& slice,

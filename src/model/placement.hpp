@@ -23,8 +23,10 @@ struct Placement {
              const KvCache* source);
   // Whole sequences of an encoder, each in cache blocks of its own.
   void place_whole(const Model& model, std::span<const Slice> slices);
-  // The tokens that outputs are asked of; views until the next place.
-  Wanted wanted_part();
+  // The tokens that outputs are asked of, as a step of their own: made when the tokens are complete, seen until the next
+  // place.
+  void gather_wanted();
+  Wanted wanted_part() const { return {wanted, wanted_tokens_, wanted_runs_}; }
 
   std::vector<TokenPlace> tokens;
   std::vector<Run> runs;

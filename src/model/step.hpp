@@ -48,11 +48,11 @@ struct Wanted {
   std::span<const Run> runs;
 };
 
-// What a thread of one attend_by_tile() knows from its item before; items and pairs are counted from 1, 0: none yet.
+// What a thread of one attend_by_tile() knows from its item before; SIZE_MAX: there was none.
 struct DecodeTurn {
-  std::size_t next_item = 0;  // in line: its tile is asked for
-  std::size_t prepared = 0;   // the pair whose queries lie in scratch
-  bool in_order = false;      // it has taken every item of that pair so far
+  std::size_t next_item = SIZE_MAX;  // in line: its tile is asked for
+  std::size_t prepared = SIZE_MAX;   // the pair whose queries lie in scratch
+  bool in_order = false;             // it has taken every item of that pair so far
 };
 
 // Per-thread memory of the attention kernels, for the query blocks of one item.

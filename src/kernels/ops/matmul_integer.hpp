@@ -118,7 +118,7 @@ struct IntegerMatmul : MatmulParts<P, F> {
   // itself, q4 x 0.9); one core, AVX-VNNI: q4 x 1.4, q8 and q4_0 x 0.93.
   template <std::size_t kPanels>
   [[gnu::noinline]] static void token_tiles(const MatmulArgs& args, std::size_t panel, std::size_t k,
-                          std::size_t columns) {
+                                            std::size_t columns) {
     const auto tile_from = [&](std::size_t first) {
       return TileArgs{.expanded = reinterpret_cast<const ExpandedBlock*>(args.scratch),
                       .columns = columns,
